@@ -133,7 +133,7 @@ struct Range {
 
 bool FoldedCounts::Equal::operator()(const Key& key, Index index) const {
   const Stack& stack = owner->stacks_[index];
-  return key.hash == stack.hash && std::ranges::equal(key.frames, owner->frames_of(stack));
+  return key.hash == stack.hash && std::ranges::equal(key.frames, owner->frames_in(stack));
 }
 
 StackId FoldedCounts::add(Frames frames, Count count) {
@@ -181,7 +181,7 @@ void FoldedCounts::add_divided(const FoldedCounts& other, std::uint64_t divisor)
     Count count{.whole = all / divisor + (rest >= divisor - rest ? 1 : 0)};
     if (count.whole == 0)  // a small count must neither vanish nor grow to 1
       count.billionths = static_cast<std::uint32_t>(rest * Count::kOne / divisor);
-    add(other.frames_of(stack), count);
+    add(other.frames_in(stack), count);
   }
   saturated_ = saturated_ || other.saturated_;
 }
@@ -200,7 +200,7 @@ std::vector<FoldedCounts::Index> FoldedCounts::sorted() const {
     left.pop_back();
     const auto part = std::span(items).subspan(range.begin, range.end - range.begin);
     for (Item& item : part)
-      item.rank = ranks.at(frames_of(stacks_[item.stack]), range.depth);
+      item.rank = ranks.at(frames_in(stacks_[item.stack]), range.depth);
     if (!std::ranges::is_sorted(part, {}, &Item::rank))  // most stacks have the same frame here
       std::ranges::sort(part, {}, &Item::rank);
     for (std::size_t begin = 0, end = 0; begin < part.size(); begin = end) {
@@ -220,7 +220,7 @@ void FoldedCounts::write(Output& out) {
   const std::vector<Index> order = sorted();
   if (!timeline_) {
     for (const Index index : order)
-      lines.write(frames_of(stacks_[index]), stacks_[index].count);
+      lines.write(frames_in(stacks_[index]), stacks_[index].count);
   } else {
     std::vector<std::uint32_t> rank_of(order.size());
     for (std::uint32_t rank = 0; rank < order.size(); ++rank)
@@ -230,7 +230,7 @@ void FoldedCounts::write(Output& out) {
       if (step != last_step)
         lines.set_root(timeline_->label(step));
       last_step = step;
-      lines.write(frames_of(stacks_[stack]), count);
+      lines.write(frames_in(stacks_[stack]), count);
     });
   }
   lines.flush();

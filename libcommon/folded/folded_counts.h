@@ -70,7 +70,13 @@ class FoldedCounts {
   template <typename Visit>
   void for_each(Visit&& visit) const {
     for (const Stack& stack : stacks_)
-      visit(frames_of(stack), stack.count);
+      visit(frames_in(stack), stack.count);
+  }
+
+  /// Returns the frames of a stack, root first, by its number.  The next add() invalidates the
+  /// view.
+  [[nodiscard]] std::span<const FrameId> frames_of(StackId stack) const {
+    return frames_in(stacks_[stack]);
   }
 
   /// Writes every stack once as a folded line, in bytewise order of the stacks.  With a timeline,
@@ -103,7 +109,7 @@ class FoldedCounts {
     bool operator()(Index index, const Key& key) const { return (*this)(key, index); }
   };
 
-  [[nodiscard]] Frames frames_of(const Stack& stack) const {
+  [[nodiscard]] Frames frames_in(const Stack& stack) const {
     return Frames(frames_).subspan(stack.begin, stack.size);
   }
   [[nodiscard]] std::vector<Index> sorted() const;

@@ -54,10 +54,10 @@ extern "C" void append_to_sink(const char* text, std::size_t size, void* opaque)
 }
 
 // The two functions that call setjmp hold no objects with destructors.
-bool print_itanium(demangle_component* tree, Sink& sink) {
+bool print_itanium(demangle_component* tree, int options, Sink& sink) {
   if (setjmp(sink.overflow) != 0)
     return false;
-  return cplus_demangle_print_callback(DMGL_NO_OPTS, tree, append_to_sink, &sink) != 0;
+  return cplus_demangle_print_callback(options, tree, append_to_sink, &sink) != 0;
 }
 
 bool print_rust(const char* mangled, Sink& sink) {
@@ -72,14 +72,15 @@ std::optional<std::string> sunk_text(const Sink& sink, bool success) {
   return std::string(sink.text.data(), sink.size);
 }
 
-std::optional<std::string> demangle_itanium(const std::string& mangled) {
+std::optional<std::string> demangle_itanium(const std::string& mangled,
+                                            int options = DMGL_NO_OPTS) {
   void* memory = nullptr;
-  demangle_component* tree = cplus_demangle_v3_components(mangled.c_str(), DMGL_NO_OPTS, &memory);
+  demangle_component* tree = cplus_demangle_v3_components(mangled.c_str(), options, &memory);
   const std::unique_ptr<void, Free> owner(memory);
   if (tree == nullptr || !is_cheap_to_print(*tree, memory, ::malloc_usable_size(memory)))
     return std::nullopt;
   Sink sink;
-  return sunk_text(sink, print_itanium(tree, sink));
+  return sunk_text(sink, print_itanium(tree, options, sink));
 }
 
 std::optional<std::string> demangle_rust(const std::string& mangled) {
@@ -158,6 +159,14 @@ std::string demangle(std::string_view mangled) {
   const std::string_view suffix = mangled.substr(end);
   *name += suffix.substr(0, suffix.find(".llvm."));
   return std::move(*name);
+}
+
+std::string demangle_with_parameters(std::string_view mangled) {
+  if (!mangled.starts_with("_Z") || mangled.size() > kMaxMangledBytes ||
+      mangled.find('\0') != std::string_view::npos)
+    return {};
+  const std::string name(mangled.substr(0, suffix_of(mangled)));
+  return demangle_itanium(name, DMGL_PARAMS | DMGL_ANSI).value_or("");
 }
 
 }  // namespace pe::names

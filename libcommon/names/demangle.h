@@ -24,4 +24,9 @@ inline constexpr std::size_t kMaxDemangledBytes = 16 * 1024;
 /// exceed kMaxDemangledBytes, or costs too much.
 std::string demangle(std::string_view mangled);
 
+/// Returns the name as c++filt(1) prints it: `int ns::f<int>(char)`, with parameters, and the
+/// return type of a template.  Empty if demangle() would return the name unchanged, and for Rust
+/// and D.
+std::string demangle_with_parameters(std::string_view mangled);
+
 }  // namespace pe::names

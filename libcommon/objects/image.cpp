@@ -251,6 +251,14 @@ std::optional<std::uint64_t> svma_of_file_offset(std::span<const Segment> segmen
   return svma;
 }
 
+std::optional<std::uint64_t> file_offset_of_code(std::span<const Segment> segments,
+                                                 std::uint64_t svma) noexcept {
+  for (const Segment& segment : segments)
+    if (segment.executable && svma >= segment.svma && svma - segment.svma < segment.file_bytes)
+      return segment.file_offset + (svma - segment.svma);
+  return std::nullopt;
+}
+
 std::optional<std::uint64_t> Image::svma_of_file_offset(std::uint64_t file_offset) const noexcept {
   return objects::svma_of_file_offset(segments_, file_offset);
 }

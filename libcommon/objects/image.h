@@ -57,6 +57,11 @@ struct Segment {
 [[nodiscard]] std::optional<std::uint64_t> svma_of_file_offset(std::span<const Segment> segments,
                                                                std::uint64_t file_offset) noexcept;
 
+/// Returns where the file has the byte that an executable segment loads at `svma`; nullopt if none
+/// does.
+[[nodiscard]] std::optional<std::uint64_t> file_offset_of_code(std::span<const Segment> segments,
+                                                               std::uint64_t svma) noexcept;
+
 /// A section header, as it is in the file: only `name` has been checked.
 struct Section {
   std::string_view name;  ///< lives as long as the image, even if the image is moved

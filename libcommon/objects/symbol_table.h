@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,18 @@ struct Symbol {
 };
 
 enum class SymbolKind : std::uint8_t { kCode, kData };
+/// A symbol by which for_each_function() names a place in code.
+struct FunctionSymbol {
+  std::string_view name;  ///< as in the file; valid during the call only
+  std::uint64_t svma;
+  std::uint64_t bytes;  ///< 0: the file does not state it
+  bool is_ifunc;        ///< its code chooses the function when the program starts (STT_GNU_IFUNC)
+};
+using OnFunction = std::function<void(const FunctionSymbol&)>;
+
+/// Calls `on_function` for each symbol that SymbolTable considers, so for each name of an address.
+/// .symtab and .dynsym may both have a symbol.
+void for_each_function(const Image& image, const OnFunction& on_function);
 
 class SymbolTable {
  public:

@@ -90,6 +90,21 @@ void SymbolTableBuilder::finish() {
   candidates_ = {};
 }
 
+void SymbolTableBuilder::visit(const OnFunction& on_function) const {
+  for (const Candidate& candidate : candidates_)
+    on_function({.name = table_.names_.data() + candidate.name,
+                 .svma = candidate.svma,
+                 .bytes = candidate.has_size ? candidate.extent : 0,
+                 .is_ifunc = candidate.is_ifunc});
+}
+
+void for_each_function(const Image& image, const OnFunction& on_function) {
+  SymbolTable table;
+  SymbolTableBuilder builder(table);
+  builder.add(image);
+  builder.visit(on_function);
+}
+
 void SymbolTableBuilder::add_table(const Image& image, const Section& symbols) {
   if (symbols.type == SHT_NOBITS || symbols.bytes == 0)
     return;
@@ -160,7 +175,7 @@ void SymbolTableBuilder::add_symbol(const Image& image, const RawSymbol& symbol,
   const std::uint64_t left = section->bytes - (placed.value - section->svma);
   const std::uint64_t extent = placed.bytes == 0 ? left : std::min(placed.bytes, left);
   candidates_.push_back({placed.value, clamp_to_u32(extent), names.offset + symbol.name,
-                         binding_of(symbol.info), placed.bytes != 0});
+                         binding_of(symbol.info), placed.bytes != 0, type == STT_GNU_IFUNC});
 }
 
 /// Returns the wanted section that the symbol names, if that covers its address.  For an absolute
@@ -192,7 +207,7 @@ void SymbolTableBuilder::add_plt(const Image& image) {
     names.insert(names.end(), stub.name.begin(), stub.name.end());
     names.push_back('\0');
     candidates_.push_back(
-        {stub.svma, stub.bytes, static_cast<std::uint32_t>(offset), Binding::kWeak, true});
+        {stub.svma, stub.bytes, static_cast<std::uint32_t>(offset), Binding::kWeak, true, false});
   }
 }
 

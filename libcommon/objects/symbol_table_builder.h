@@ -19,6 +19,8 @@ class SymbolTableBuilder {
   /// Adds the symbols of `image`; call finish() after the last image.
   void add(const Image& image);
   void finish();
+  /// Instead of finish(): see for_each_function().
+  void visit(const OnFunction& on_function) const;
 
  private:
   struct Candidate {
@@ -27,6 +29,7 @@ class SymbolTableBuilder {
     std::uint32_t name;    ///< offset in table_.names_
     Binding binding;
     bool has_size;
+    bool is_ifunc;
   };
   /// The fields of Elf64_Sym and Elf32_Sym that the builder needs.
   struct RawSymbol {

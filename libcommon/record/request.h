@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "inprocess/runtime/tick.h"
 #include "inprocess/sampler/layout.h"
+#include "record/probes/probe.h"
 
 namespace pe::record {
 
@@ -65,9 +67,18 @@ struct Target {
   [[nodiscard]] bool is_of_processes() const noexcept { return !is_wide() && threads.empty(); }
 };
 
+/// A function whose calls are recorded: probes on its entry, and on all instructions that end it.
+struct SpanProbes {
+  std::string function;  ///< as the user wrote it
+  Probe entry, exits;
+  std::string note = {};  ///< a line for the user: how its calls are seen differently
+};
+
 /// The settings of a recording.
 struct Request {
-  std::vector<std::string> events = {};  ///< empty: cycles, or cpu-clock where there is no PMU
+  std::vector<std::string> events = {};      ///< empty: cycles, or cpu-clock where there is no PMU
+  std::map<std::string, Probe> probes = {};  ///< the events that are probes, by name
+  std::vector<SpanProbes> spans = {};        ///< recorded beside the events
   std::uint64_t frequency_hz = kDefaultHz;
   bool frequency_was_given = false;          ///< else every pass of a tracepoint is recorded
   std::optional<std::uint64_t> period = {};  ///< instead of a frequency

@@ -23,7 +23,7 @@ bool Session::apply(const Record& record) {
       event_ = reader_.events().find(record);
       if (event_ != nullptr)
         sample_ = parse_sample(record, event_->attr);
-      counts_.samples += sample_ ? 1 : 0;
+      counts_.samples += sample_ && !span_event(event_->name) ? 1 : 0;
       return sample_.has_value();
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES: {

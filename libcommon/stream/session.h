@@ -18,7 +18,7 @@ namespace pe::stream {
 
 /// Counts of the samples read, and of the data that was missing.
 struct Counts {
-  std::uint64_t samples = 0;            ///< samples read
+  std::uint64_t samples = 0;            ///< samples read, without marks of calls
   std::uint64_t lost = 0;               ///< samples that the recorder reported as lost
   std::uint64_t malformed_records = 0;  ///< records, including samples, that could not be parsed
   std::uint64_t skipped_records = 0;    ///< compressed records that could not be expanded

@@ -13,11 +13,22 @@ namespace pe::stream {
 namespace {
 
 constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+constexpr int kStackPointer = 7;  ///< its DWARF number
 constexpr std::size_t kMaxRecordBytes =
     std::numeric_limits<std::uint16_t>::max() / kWordBytes * kWordBytes;
 
 std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::optional<std::uint64_t> register_of(const Sample& sample, std::uint64_t mask,
+                                         int dwarf_number) noexcept {
+  const auto* const at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), dwarf_number);
+  const auto bit = std::uint64_t{1} << (at - kDwarfNumbers.begin());
+  const auto place = static_cast<std::size_t>(std::popcount(mask & (bit - 1)));
+  if (at == kDwarfNumbers.end() || (mask & bit) == 0 || place >= sample.user_regs.size())
+    return std::nullopt;
+  return sample.user_regs[place];
 }
 
 }  // namespace
@@ -37,12 +48,46 @@ void for_each_register(const Sample& sample, std::uint64_t mask,
 
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept {
   constexpr int kInstructionPointer = 16;
-  const auto at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), kInstructionPointer);
-  const auto bit = std::uint64_t{1} << (at - kDwarfNumbers.begin());
-  const auto place = static_cast<std::size_t>(std::popcount(mask & (bit - 1)));
-  if (at == kDwarfNumbers.end() || (mask & bit) == 0 || place >= sample.user_regs.size())
-    return std::nullopt;
-  return sample.user_regs[place];
+  return register_of(sample, mask, kInstructionPointer);
+}
+
+std::optional<std::uint64_t> user_stack_pointer(const Sample& sample, std::uint64_t mask) noexcept {
+  return sample.user_regs_abi == PERF_SAMPLE_REGS_ABI_64 ? register_of(sample, mask, kStackPointer)
+                                                         : std::nullopt;
+}
+
+std::uint64_t stack_pointer_mask() noexcept {
+  const auto* const at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), kStackPointer);
+  return at == kDwarfNumbers.end() ? 0 : std::uint64_t{1} << (at - kDwarfNumbers.begin());
+}
+
+perf_event_attr with_stack_pointer(perf_event_attr attr) noexcept {
+  attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                     PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_USER;
+  attr.sample_regs_user = stack_pointer_mask();
+  attr.sample_stack_user = 0;
+  attr.config1 = 0;  // an address in the recorder
+  attr.read_format = 0;
+  return attr;
+}
+
+std::string_view with_stack_pointer(const Record& record, const Sample& sample, std::uint64_t mask,
+                                    RecordBuilder& builder) {
+  ByteReader reader(record.body());
+  const auto stack_pointer = user_stack_pointer(sample, mask);
+  builder.begin(record.type, record.misc)
+      .add(reader.take<std::uint64_t>().value_or(0))
+      .add(sample.ip)
+      .add(sample.pid)
+      .add(sample.tid)
+      .add(sample.time_ns)
+      .add(sample.cpu)
+      .add(std::uint32_t{0})
+      .add(sample.period)
+      .add(std::uint64_t{stack_pointer ? PERF_SAMPLE_REGS_ABI_64 : PERF_SAMPLE_REGS_ABI_NONE});
+  if (stack_pointer)
+    builder.add(*stack_pointer);
+  return builder.finish();
 }
 
 bool has_user_copy(const perf_event_attr& attr) noexcept {

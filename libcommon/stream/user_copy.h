@@ -28,6 +28,20 @@ void for_each_register(const Sample& sample, std::uint64_t mask,
 /// event did not ask for that register.
 std::optional<std::uint64_t> user_ip(const Sample& sample, std::uint64_t mask) noexcept;
 
+/// Returns the program's stack pointer; nullopt if the event did not ask for that register, or the
+/// program has another word size.
+std::optional<std::uint64_t> user_stack_pointer(const Sample& sample, std::uint64_t mask) noexcept;
+
+/// Returns the bit of that register in PERF_SAMPLE_REGS_USER.
+std::uint64_t stack_pointer_mask() noexcept;
+
+/// Returns the attr for samples that have the stack pointer, and neither call chain nor stack.
+perf_event_attr with_stack_pointer(perf_event_attr attr) noexcept;
+/// Changes a sample in the same way; `mask` is its event's sample_regs_user.  The view is valid
+/// until `builder` starts another record.
+std::string_view with_stack_pointer(const Record& record, const Sample& sample, std::uint64_t mask,
+                                    RecordBuilder& builder);
+
 /// Returns the attr without call chains, registers and stack copies.
 perf_event_attr without_stacks(perf_event_attr attr) noexcept;
 

@@ -20,6 +20,14 @@ class FunctionRanges {
   /// Reads the sections (14 MB of libLLVM, 4 ms) and does not need the image afterwards.
   explicit FunctionRanges(const objects::Image& image);
 
+  struct Range {
+    std::uint64_t start_svma, end_svma;
+    [[nodiscard]] bool covers(std::uint64_t svma) const noexcept {
+      return start_svma <= svma && svma < end_svma;
+    }
+  };
+  /// The function that `svma` is in; nullopt if none covers it.
+  [[nodiscard]] std::optional<Range> range_of(std::uint64_t svma) const noexcept;
   /// The first address (svma) of the function that `svma` is in; nullopt if none covers it.
   [[nodiscard]] std::optional<std::uint64_t> start_of(std::uint64_t svma) const noexcept;
 

@@ -51,6 +51,26 @@ std::string raw_stream() {
       .text();
 }
 
+/// Calls that end in every way.
+std::string stream_of_calls(std::size_t padding) {
+  StreamBuilder stream;
+  stream.event().calls_of("handle").calls_of("other", 30).comm(1, 1, 1, "program");
+  stream.enter({.time_ns = 10})
+      .sample({.time_ns = 20, .chain = {0x10}})
+      .enter({.time_ns = 21, .stack_pointer = 0xf00})
+      .leave({.time_ns = 22, .stack_pointer = 0xf00})
+      .enter({.time_ns = 23, .stack_pointer = 0xe00, .id = 30})
+      .leave({.time_ns = 30})
+      .enter({.time_ns = 40, .tid = 2})
+      .sample({.time_ns = 45, .tid = 2, .chain = {0x20}})
+      .exit(50, 1, 2)
+      .enter({.time_ns = 60})
+      .sample({.time_ns = 70, .chain = {0x30}})
+      .lost(80, 3)
+      .leave({.time_ns = 90});
+  return stream.comm(95, 1, 1, std::string(padding, 'x')).round().text();
+}
+
 /// The records of raw_stream(), compressed in three pieces; one piece ends within a record.
 std::string compressed_stream() {
   const std::string raw = raw_stream();
@@ -295,6 +315,9 @@ int main(int argc, char** argv) {
     save(folder / target / "raw", raw_stream());
     save(folder / target / "named", named_stream());
     save(folder / target / "compressed", compressed_stream());
+    // One of the sizes makes the target fold only samples inside calls.
+    for (const std::size_t padding : {0U, 8U, 16U})
+      save(folder / target / ("calls-" + std::to_string(padding)), stream_of_calls(padding));
   }
   pe::testing::CompressedStream compressed;
   const std::string records = raw_stream().substr(StreamBuilder().event().text().size());

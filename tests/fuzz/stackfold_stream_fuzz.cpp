@@ -1,6 +1,6 @@
 // Folds any bytes as a sample stream, with or without symbols.  The result is folded text that can
 // be read back, and is the same if the bytes arrive in pieces.  Counts divided by time add up to
-// the same counts.
+// the same counts.  For some sizes only the samples inside calls are folded.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdint>
@@ -95,6 +95,8 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     options.root = pe::fold::RootName::kCommPidTid;
     options.weight = pe::fold::Weight::kPeriod;
   }
+  constexpr std::size_t kShareWithCalls = 3;
+  options.chooses_calls = size % kShareWithCalls == 0;
   constexpr std::uint64_t kSteps[] = {1'000'000, 1'000'000'000, 3'600'000'000'000};
   pe::fold::Options with_steps = options;
   with_steps.every_ns = kSteps[size % std::size(kSteps)];

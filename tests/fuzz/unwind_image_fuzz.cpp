@@ -2,6 +2,7 @@
 // by program headers, compressed or not.
 // SPDX-License-Identifier: MIT
 #include "check_cfi.h"
+#include "unwind/function_exits.h"
 #include "unwind/function_ranges.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
@@ -22,6 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   for (const auto& segment : image->segments()) {
     const auto start = ranges.start_of(segment.svma);
     check(!start || *start <= segment.svma);
+    if (start)
+      for (const std::uint64_t exit : pe::unwind::find_exits(*image, *start).svmas)
+        check(ranges.start_of(exit).has_value());
   }
   pe::unwind::UnwindTable table(*image);
   if (image->is_x86_64())

@@ -19,6 +19,14 @@ inline constexpr std::uint64_t kSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPL
                                              PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                                              PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
 
+/// The entry of a call, or its return.
+struct MadeStep {
+  std::uint64_t time_ns = 1;
+  std::uint32_t pid = 1, tid = 1;
+  std::uint64_t stack_pointer = 0x1000;
+  std::uint64_t id = 20;  ///< 1 more for a return
+};
+
 struct MadeSample {
   std::uint64_t time_ns = 1;
   std::uint32_t pid = 1, tid = 1;
@@ -48,6 +56,41 @@ class StreamBuilder {
     writer_.write_attr(attr, std::vector{id});
     writer_.write_event_name(id, name);
     return *this;
+  }
+  /// The events of the calls of a function; their ids are `id` and `id` + 1.
+  StreamBuilder& calls_of(std::string_view function, std::uint64_t id = 20) {
+    perf_event_attr attr{};
+    attr.size = sizeof attr;
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.sample_type =
+        (kSampleType & ~std::uint64_t{PERF_SAMPLE_CALLCHAIN}) | PERF_SAMPLE_REGS_USER;
+    attr.sample_regs_user = std::uint64_t{1} << 7U;  // the stack pointer
+    attr.sample_id_all = 1;
+    writer_.write_attr(attr, std::vector{id});
+    writer_.write_event_name(id, "span:" + std::string(function));
+    writer_.write_attr(attr, std::vector{id + 1});
+    writer_.write_event_name(id + 1, "span-return:" + std::string(function));
+    return *this;
+  }
+  StreamBuilder& enter(const MadeStep& made) {
+    builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
+        .add(made.id)
+        .add(std::uint64_t{0x10})
+        .add(made.pid)
+        .add(made.tid)
+        .add(made.time_ns)
+        .add(std::uint64_t{1})
+        .add(std::uint64_t{PERF_SAMPLE_REGS_ABI_64})
+        .add(made.stack_pointer);
+    return finish();
+  }
+  StreamBuilder& leave(MadeStep made) {
+    ++made.id;
+    return enter(made);
+  }
+  StreamBuilder& exit(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid) {
+    builder_.begin(PERF_RECORD_EXIT).add(pid).add(pid).add(tid).add(pid).add(time_ns);
+    return trailer(time_ns, pid, tid);
   }
   StreamBuilder& unit(std::uint64_t id, std::string_view unit) {
     builder_.begin(stream::kRecordEventUpdate).add(std::uint64_t{0}).add(id).add_string(unit).pad();

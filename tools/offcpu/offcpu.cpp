@@ -12,6 +12,7 @@
 #include "base/plural.h"
 #include "offcpu/engine.h"
 #include "offcpu/options.h"
+#include "pe-record/probes/spans.h"
 #include "record/session.h"
 #include "record/target_options.h"
 
@@ -116,6 +117,7 @@ int work(const CommandLine& line, Io& io) {
   Options options = offcpu::read_options(line);
   record::tidy(options.target);
   record::check_output(options, io);
+  options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
   record::Session session("offcpu", options, io);
   WaitSource source(options, session);
   return session.run(source);

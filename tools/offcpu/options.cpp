@@ -80,10 +80,20 @@ constexpr Choice<EngineChoice> kEngines[] = {
 
 EngineChoice read_engine(const CommandLine& line) {
   const EngineChoice engine = choose(line, "engine", kEngines, EngineChoice::kAuto);
-  for (const char* option : {"wakers", "locks"})
-    if (engine == EngineChoice::kPerf && line.has(option))
+  for (const char* option : {"wakers", "locks"}) {
+    if (!line.has(option))
+      continue;
+    if (engine == EngineChoice::kPerf)
       throw UsageError(fmt::format("--{} needs --engine bpf", option));
-  return engine;
+    if (line.has("span"))
+      throw UsageError(fmt::format("--span: not with --{}, which needs the engine bpf", option));
+  }
+  // The engine bpf adds up waits, whose times are then unknown.
+  if (!line.has("span"))
+    return engine;
+  if (engine == EngineChoice::kBpf)
+    throw UsageError("--span: not with --engine bpf, which adds up waits");
+  return EngineChoice::kPerf;
 }
 
 record::Request read_request(const CommandLine& line, const WaitChoice& choice) {
@@ -113,12 +123,14 @@ void add_options(po::options_description& options) {
       ("min-us", text("US"), "leave out waits shorter than US microseconds")      //
       ("max-us", text("US"), "leave out waits longer than US microseconds")       //
       ("state", text("STATE[,STATE]"),
-       "record only waits in these states, letters as in ps: S, D")                       //
-      ("preempted", "also record waits of preempted threads")                             //
-      ("wakers", "also record which thread ended each wait, after the frame --")          //
-      ("locks", "record only waits for locks, with the lock and who released it")         //
+       "record only waits in these states, letters as in ps: S, D")                //
+      ("preempted", "also record waits of preempted threads")                      //
+      ("wakers", "also record which thread ended each wait, after the frame --")   //
+      ("locks", "record only waits for locks, with the lock and who released it")  //
       ("blame", one_of("STACK", kBlames),
-       "with --locks, the stack that comes first: holder (default), waiter")              //
+       "with --locks, the stack that comes first: holder (default), waiter")  //
+      ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
+       "also record when calls of FUNC, or PATH:FUNC, start and end (repeatable)")        //
       ("user-only", "leave out kernel frames")                                            //
       ("kernel-only", "record only kernel frames")                                        //
       ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")         //
@@ -136,6 +148,7 @@ Options read_options(const CommandLine& line) {
   options.command = line.command;
   options.duration_ns = record::read_duration(line);
   read_choice(line, options.choice);
+  options.spans = line.texts("span");
   options.engine = read_engine(line);
   options.request = read_request(line, options.choice);
   record::read_output(line, options);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "base/cli/run.h"
 #include "record/session.h"
@@ -30,6 +31,7 @@ enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };
 struct Options : record::SessionRequest {
   record::Request request;
   WaitChoice choice;
+  std::vector<std::string> spans;  ///< functions whose calls are recorded, as typed
   EngineChoice engine = EngineChoice::kAuto;
 };
 

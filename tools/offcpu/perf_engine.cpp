@@ -12,9 +12,11 @@
 #include "base/clock.h"
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
+#include "record/engines/kernel/marks.h"
 #include "record/own_rights.h"
 #include "record/stream/origin.h"
 #include "record/stream/whole_stream.h"
+#include "stream/user_copy.h"
 
 namespace pe::offcpu {
 namespace {
@@ -51,6 +53,10 @@ void PerfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
   recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
   recording_->drain.tell_losses_early();
+  if (!request_.spans.empty()) {
+    recording_->stream.set_marks(record::mark_ids(counters_.events()));
+    recording_->waits.keep_apart();
+  }
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   counters_.start();
@@ -61,13 +67,26 @@ void PerfEngine::tell_running() {
   unreadable_ = record::write_running(recording_->stream, counters_.layout(), target_);
 }
 
+/// Returns the ids of all records but marks.  If there is one event, no reader needs them.
+std::vector<std::uint64_t> PerfEngine::ids_of_waits() const {
+  std::vector<std::uint64_t> ids{first_id()};
+  for (const auto& event : counters_.events())
+    if (!request_.spans.empty() && !event.is_mark)
+      ids.insert(ids.end(), event.ids.begin(), event.ids.end());
+  return ids;
+}
+
 void PerfEngine::write_head() {
   stream::StreamWriter& writer = recording_->writer;
   writer.write_header();
-  // There is one event, so no reader needs ids.
-  writer.write_attr(wait_attr(unwound_), std::vector{first_id()});
+  writer.write_attr(wait_attr(unwound_), ids_of_waits());
   writer.write_event_name(first_id(), "offcpu");
   writer.write_event_unit(first_id(), "ns");
+  for (const record::OpenedEvent& event : counters_.events())
+    if (event.is_mark && !event.ids.empty()) {
+      writer.write_attr(stream::with_stack_pointer(event.attr), event.ids);
+      writer.write_event_name(event.ids.front(), event.name);
+    }
   record::write_origin(writer, "perf");
 }
 
@@ -97,7 +116,10 @@ void PerfEngine::finish() {
   recording_->writer.flush();
 }
 
+/// Receives the records in the order of time.
 void PerfEngine::take(const stream::Record& record) {
+  if (recording_->stream.is_mark(record))
+    return recording_->writer.write(record.bytes);
   recording_->waits.reach(stream::time_of(record, record.is_sample() ? unwound_ : layout_));
   switch (record.type) {
     case PERF_RECORD_SAMPLE:
@@ -137,10 +159,15 @@ char PerfEngine::state_of(const stream::Sample& sample) const {
 void PerfEngine::take_loss(const stream::Record& record) {
   ByteReader reader(record.body());
   const std::uint64_t id = reader.take<std::uint64_t>().value_or(0);
-  const auto& sampling = counters_.events().front().ids;
-  const bool is_of_samples = std::find(sampling.begin(), sampling.end(), id) != sampling.end();
+  const auto& events = counters_.events();
+  const bool is_of_samples = std::any_of(events.begin(), events.end(), [id](const auto& event) {
+    return !event.has_own_rings &&
+           std::find(event.ids.begin(), event.ids.end(), id) != event.ids.end();
+  });
   const std::uint64_t time_ns = stream::time_of(record, layout_);
   (is_of_samples ? lost_samples_ : lost_changes_).add(record, time_ns);
+  if (is_of_samples && !request_.spans.empty())  // calls are unknown from here on
+    recording_->writer.write(record.bytes);
   if (!is_of_samples)
     tracker_.lost_switches(time_ns);
 }

@@ -52,6 +52,7 @@ class PerfEngine final : public Engine {
   void take_loss(const stream::Record& record);
   void take_change(const stream::Record& record);
   [[nodiscard]] std::uint64_t first_id() const;
+  [[nodiscard]] std::vector<std::uint64_t> ids_of_waits() const;
   [[nodiscard]] char state_of(const stream::Sample& sample) const;
 
   record::Request request_;

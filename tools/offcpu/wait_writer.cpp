@@ -53,6 +53,8 @@ void WaitWriter::add(const Wait& wait) {
   for (const WokenBy& by : wait.wakers)
     waits.wakers.push_back(keep(by.pid, by.tid, by.stack, by.stack.misc));
   held_.push_back(std::move(waits));
+  if (keeps_apart_)
+    flush(wait.end_ns);
 }
 
 WaitWriter::Place WaitWriter::keep(std::uint32_t pid, std::uint32_t tid, const Stack& stack,

@@ -2,12 +2,12 @@
 //
 // Threads that hand work to each other wait hundreds of thousands of times a second, in few places.
 // The waits of a thread in one place within 10 ms are one sample, so that later tools keep up.  Its
-// time is the end of these 10 ms, or earlier if something changes on which symbols depend.
+// time is the end of these 10 ms, or earlier if something changes on which symbols depend.  With
+// marks of calls, each wait is a sample of its own, because it is inside a call or not.
 //
 // If the waker is known, a sample of another event is right before the wait's.  It has the same
-// time and period, and the waker's ids and stack (pe-stream(5)).  The waker's own waker precedes it, as
-// a sample of a third event.
-// Waits for locks have the lock's address.
+// time and period, and the waker's ids and stack (pe-stream(5)).  The waker's own waker precedes
+// it, as a sample of a third event. Waits for locks have the lock's address.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -27,12 +27,14 @@ perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks = fal
 
 class WaitWriter {
  public:
-  /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers, and the next number
-  /// that of the wakers of wakers.
+  /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers, and the next
+  /// number that of the wakers of wakers.
   WaitWriter(stream::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id = 0,
              bool with_locks = false)
       : writer_(writer), id_(id), waker_id_(waker_id), with_locks_(with_locks) {}
 
+  /// From now on each wait is a sample of its own, at the end of the wait.
+  void keep_apart() noexcept { keeps_apart_ = true; }
   void add(const Wait& wait);
   /// Time has reached `now_ns`: writes the waits if their 10 ms are over.
   void reach(std::uint64_t now_ns);
@@ -64,6 +66,7 @@ class WaitWriter {
   stream::StreamWriter& writer_;
   std::uint64_t id_, waker_id_;
   bool with_locks_;
+  bool keeps_apart_ = false;
   stream::RecordBuilder builder_;
   std::uint64_t until_ns_ = 0;  ///< the end of the 10 ms; 0: nothing is held
   std::vector<Waits> held_;     ///< in the order in which they came

@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
+#include "record/engines/kernel/marks.h"
+#include "record/engines/refused.h"
 #include "record/own_rights.h"
 #include "record/stream/whole_stream.h"
 
@@ -23,7 +25,7 @@ std::unique_ptr<BpfEngine> load_bpf(const Options& options) {
     return std::make_unique<BpfEngine>(options.request, options.target,
                                        cpus.empty() ? record::online_cpus().size() : cpus.size());
   } catch (const Error& error) {
-    throw Error(fmt::format("--engine bpf: {}", error.what()));
+    throw record::Refused(fmt::format("--engine bpf: {}", error.what()));
   }
 }
 
@@ -36,6 +38,10 @@ CounterSource::CounterSource(const Options& options, record::Session& session)
   session.watch_targets();
   counters_.emplace(options.request, session.target(), bpf_.get());
   open_stream(counters_->events().front().attr, counters_->notes());
+  if (!options.request.spans.empty()) {
+    stream_->set_marks(record::mark_ids(counters_->events()));
+    drain_->tell_losses_early();
+  }
   if (session.child() != nullptr)
     program_ = options.command.front();
   record::keep_rights_to_record(bpf_ != nullptr);
@@ -87,6 +93,8 @@ record::Closing CounterSource::finish(record::Ended /*ended*/) {
   passed.lost.add_counted(write_tail(*stream_, *counters_, bpf_ ? bpf_->lost() : 0));
   record::Closing closing = close_stream(passed);
   add_unsampled(closing, passed);
+  if (passed.marks > 0)
+    closing.detail(plural(passed.marks, "mark") + " of entries and exits");
   if (bpf_)
     bpf_->describe(*stream_, closing);
   return closing;

@@ -14,6 +14,7 @@
 #include "inprocess/sampler/layout.h"
 #include "record/engines/kernel/attributes.h"
 #include "record/engines/kernel/event_name.h"
+#include "record/probes/probe_name.h"
 #include "record/target_options.h"
 
 namespace pe::recorder {
@@ -45,9 +46,28 @@ constexpr Choice<record::Clock> kClocks[] = {
     {"wall", record::Clock::kWall},
 };
 
+bool has_probes(const record::Request& request) {
+  return std::any_of(request.events.begin(), request.events.end(),
+                     [](const std::string& event) { return record::is_probe(event); });
+}
+
+/// Returns what keeps the engine bpf from probes; empty if nothing does.  Its program runs for all
+/// threads on all CPUs.
+std::string problem_of_probes_by_bpf(const Options& options) {
+  if (!options.target.threads.empty() || !options.target.cgroup.empty() ||
+      !options.target.cpus.empty())
+    return "--engine bpf passes probes of whole processes: not with --tid, --cgroup, --cpu";
+  if (options.request.period || options.request.frequency_was_given)
+    return "--engine bpf records each hit of a probe: not with --count, --freq";
+  return {};
+}
+
 /// Returns an option that the engine bpf cannot fulfil; empty if it can fulfil all of them.
-std::string problem_of_bpf(const CommandLine& line, const record::Request& request) {
-  std::string problem;
+std::string problem_of_bpf(const CommandLine& line, const Options& options) {
+  const record::Request& request = options.request;
+  std::string problem = has_probes(request) ? problem_of_probes_by_bpf(options) : "";
+  if (line.has("span"))
+    problem = "--engine bpf cannot mark calls: not with --span";
   for (const char* option : {"stack-size", "keep-stacks"})
     if (line.has(option))
       problem = fmt::format("--engine bpf copies no stacks: not with --{}", option);
@@ -71,6 +91,8 @@ std::string problem_of_taken(const Options& options) {
       return fmt::format("samples by CPU time: not with --event '{}'", event);
   if (request.period)
     return "samples by CPU time: not with --count";
+  if (!options.spans.empty())
+    return "cannot mark calls: not with --span";
   if (request.kernel_only)
     return "sees no kernel stacks: not with --kernel-only";
   if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
@@ -145,9 +167,10 @@ void check_engine(const CommandLine& line, Options& options) {
     throw UsageError("--engine signal " + options.not_by_signal);
   if (is_ptrace && !options.not_by_ptrace.empty())
     throw UsageError("--engine ptrace " + options.not_by_ptrace);
-  if (const std::string problem = problem_of_bpf(line, request);
-      request.engine == Engine::kBpf && !problem.empty())
+  const std::string problem = problem_of_bpf(line, options);
+  if (request.engine == Engine::kBpf && !problem.empty())
     throw UsageError(problem);
+  options.prefers_bpf = has_probes(request) && problem.empty();
   check_wall(options);
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");
@@ -235,9 +258,11 @@ void add_options(po::options_description& options) {
        "samples per second and CPU, or max (default 997 for a command, else 99)")  //
       ("count,c", text("PERIOD"), "record a sample every PERIOD events instead")   //
       ("event,e", text("EVENT[,EVENT]"),
-       "events to count, as in perf list (default cycles, else cpu-clock)")       //
-      ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")  //
-      ("stacks,g", "record call chains (the default)")                            //
+       "events to count, as in perf list (default cycles, else cpu-clock)")  //
+      ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
+       "also record when calls of FUNC, or PATH:FUNC, start and end (repeatable)")  //
+      ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")    //
+      ("stacks,g", "record call chains (the default)")                              //
       ("call-graph", one_of("HOW", kCallGraphs),
        "how to find callers: auto (default), dwarf[,BYTES], fp, none")  //
       ("engine", one_of("NAME", kEngines),
@@ -268,6 +293,7 @@ Options read_options(const CommandLine& line) {
   read_rate(line, options.target.is_command, request);
   if (const auto* list = line.text("event"))
     request.events = read_events(*list);
+  options.spans = line.texts("span");
   options.duration_ns = record::read_duration(line);
   read_stacks(line, request);
   record::read_recording(line, request);

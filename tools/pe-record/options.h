@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/cli/run.h"
 #include "record/session.h"
@@ -11,8 +12,12 @@ namespace pe::recorder {
 
 struct Options : record::SessionRequest {
   record::Request request;
+  std::vector<std::string> spans;  ///< functions whose calls are recorded, as typed
   /// Why the engine does not do what is asked for; empty if it does.
   std::string not_by_signal, not_by_ptrace;
+  /// Are there probes, which the engine bpf can record?  It adds the least to each hit: no copy of
+  /// a stack, and one counter for all CPUs.
+  bool prefers_bpf = false;
 };
 
 void add_options(boost::program_options::options_description& options);

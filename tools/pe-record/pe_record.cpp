@@ -12,6 +12,8 @@
 #include "pe-record/counter_source.h"
 #include "pe-record/engine_source.h"
 #include "pe-record/options.h"
+#include "pe-record/probes/resolve.h"
+#include "pe-record/probes/spans.h"
 #include "record/engines/refused.h"
 #include "record/session.h"
 #include "record/target_options.h"
@@ -24,6 +26,13 @@ using recorder::Options;
 
 constexpr const char* kBySignal = "using engine signal, with which the command samples itself";
 constexpr const char* kByPtrace = "using engine ptrace, which stops the target's threads";
+constexpr const char* kByPerf = "using engine perf, which copies a stack at each hit";
+
+const char* how(Engine engine) {
+  if (engine == Engine::kSignal)
+    return kBySignal;
+  return engine == Engine::kPtrace ? kByPtrace : kByPerf;
+}
 
 bool has_counters(Engine engine) { return engine != Engine::kSignal && engine != Engine::kPtrace; }
 
@@ -35,6 +44,8 @@ std::vector<Engine> engines_for(const Options& options) {
   if (options.request.engine != Engine::kAuto)
     return {options.request.engine};
   std::vector<Engine> engines;
+  if (options.prefers_bpf)
+    engines.push_back(Engine::kBpf);
   if (options.request.clock != record::Clock::kWall)
     engines.push_back(Engine::kAuto);
   if (options.not_by_signal.empty())
@@ -71,6 +82,8 @@ int work(const CommandLine& line, Io& io) {
   Options options = recorder::read_options(line);
   record::tidy(options.target);
   record::check_output(options, io);
+  recorder::resolve_probes(options.request, options.target, options.command);
+  options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
   const bool needs_other =
       options.request.engine == Engine::kAuto && options.request.clock == record::Clock::kWall;
   std::string why_not = needs_other ? "counters do not count the time of --clock wall" : "";
@@ -78,9 +91,8 @@ int work(const CommandLine& line, Io& io) {
     options.request.engine = engine;
     const Opened opened = open_engine(options, io);
     if (opened.source) {
-      if (!why_not.empty())
-        opened.session->note(
-            fmt::format("{}: {}", engine == Engine::kSignal ? kBySignal : kByPtrace, why_not));
+      if (!why_not.empty() && engine != Engine::kBpf)
+        opened.session->note(fmt::format("{}: {}", how(engine), why_not));
       return opened.session->run(*opened.source);
     }
     why_not += (why_not.empty() ? "" : "; nor by ") + opened.why_not;

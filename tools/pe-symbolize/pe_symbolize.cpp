@@ -73,7 +73,7 @@ void annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Ann
     if (session.sample())
       follow_compiler(session, annotator, resolver);
     const auto walked = stacks.walk(*record);
-    if (walked.sample)
+    if (walked.sample && !stream::span_event(session.event()->name))  // else a mark
       annotator.annotate(session, *walked.sample, record->misc);
     if (record->type == stream::kRecordFinishedRound) {
       writer.write_finished_round();  // we write the end of a round ourselves

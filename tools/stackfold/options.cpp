@@ -32,7 +32,8 @@ constexpr Choice<Weight> kWeights[] = {
 
 /// Refuses options that shape folded text: profiles have fields for the same data.
 void refuse_with_to(const CommandLine& line) {
-  for (const char* option : {"compat", "all-events", "every", "pid", "tid", "weight", "unnamed"})
+  for (const char* option :
+       {"compat", "all-events", "every", "pid", "tid", "weight", "unnamed", "span", "longer"})
     if (line.has(option))
       throw UsageError(fmt::format("--{}: not with --to", option));
 }
@@ -61,14 +62,16 @@ void add_options(po::options_description& options) {
       ("merge-sorted", "add up sorted folded text, in constant memory")               //
       ("stats", "with --merge-sorted: report the lines read and the stacks written")  //
       ("event,event-filter", text("EVENT"),
-       "fold the samples of this event (default: the first)")                       //
-      ("all-events", "fold all events; the root frame is the event")                //
-      ("time", text("FROM,TO"), "fold the samples between two times in seconds")    //
-      ("every", text("TIME"), "divide counts by time: the root frame is the time")  //
-      ("include", texts("REGEX"), "fold only stacks with a frame that matches")     //
-      ("exclude", texts("REGEX"), "leave out stacks with a frame that matches")     //
-      ("running", "leave out waiting stacks, in the text of macOS sample")          //
-      ("recursive", "show a function that calls itself as one frame")               //
+       "fold the samples of this event (default: the first)")                        //
+      ("all-events", "fold all events; the root frame is the event")                 //
+      ("time", text("FROM,TO"), "fold the samples between two times in seconds")     //
+      ("every", text("TIME"), "divide counts by time: the root frame is the time")   //
+      ("span", text("FUNC"), "fold only what happens inside calls of FUNC")          //
+      ("longer", text("TIME"), "the same, inside calls that take longer than TIME")  //
+      ("include", texts("REGEX"), "fold only stacks with a frame that matches")      //
+      ("exclude", texts("REGEX"), "leave out stacks with a frame that matches")      //
+      ("running", "leave out waiting stacks, in the text of macOS sample")           //
+      ("recursive", "show a function that calls itself as one frame")                //
       ("annotate",
        "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library; write facts "
        "about the recording")                                                //
@@ -116,6 +119,21 @@ bool read_merge_options(const CommandLine& line, Options& options) {
   return true;
 }
 
+/// Reads --span and --longer.
+void read_calls(const CommandLine& line, Options& options) {
+  options.chooses_calls = line.has("span") || line.has("longer");
+  if (options.chooses_calls && options.is_perl)
+    throw UsageError("--span, --longer: not with --compat");
+  if (const auto* function = line.text("span"))
+    options.span = *function;
+  if (const auto* text = line.text("longer")) {
+    const auto ns = parse_duration_ns(*text);
+    if (!ns)
+      throw UsageError(fmt::format("--longer: not a time such as 500us, 50ms or 1s: '{}'", *text));
+    options.longer_ns = *ns;
+  }
+}
+
 /// Reads the time range, the steps of time, and what the root frame is; after --compat.
 void read_times(const CommandLine& line, Options& options) {
   if (const auto* range = line.text("time"))
@@ -154,6 +172,7 @@ Options read_options(const CommandLine& line) {
   if (options.with_modules && options.is_perl)
     throw UsageError("--modules: not with --compat");
   read_times(line, options);
+  read_calls(line, options);
   if (options.with_context && !options.with_inlined && !options.is_perl)
     throw UsageError("--context: only with --inline");
   options.all_events = line.has("all-events");

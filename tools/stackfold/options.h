@@ -61,6 +61,9 @@ struct Options {
   std::optional<std::string> event;       ///< nullopt: the reader chooses one
   std::optional<TimeRange> time;          ///< nullopt: any
   std::optional<std::uint64_t> every_ns;  ///< the steps that divide the counts; nullopt: one
+  bool chooses_calls = false;             ///< --span, --longer: only samples in calls of a function
+  std::optional<std::string> span;        ///< nullopt: the only function that the stream has
+  std::uint64_t longer_ns = 0;            ///< leave out calls that are not longer
   bool only_running = false;  ///< leave out stacks that wait, where the text does not mark them
   bool is_recursive = false;  ///< a function that calls itself becomes one frame
   std::vector<std::string> include;  ///< keep stacks with a frame that matches one of these

@@ -93,6 +93,8 @@ bool report_stream(const fold::StreamReport& report, const Input& input,
                         missing));
   else if (report.counts.samples == 0)
     io.note(input.name() + ": 0 samples in it");
+  if (report.calls && !report.calls->function.empty())
+    io.note(fmt::format("{}: {}", input.name(), fold::describe(*report.calls, options.longer_ns)));
   if (report.is_nameless)
     io.note(input.name() + ": no frame has a name (run pe-symbolize before stackfold)");
   if (options.with_lines && report.is_lineless)
@@ -217,6 +219,9 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
       first_given({{options.time.has_value(), "time"}, {options.every_ns.has_value(), "every"}});
   if (!format.has.times && !timed.empty())
     throw Error(fmt::format("{}: --{}: {} text has no times", input, timed, format.name));
+  if (options.chooses_calls && &format != &fold::stream_format())
+    throw Error(fmt::format("{}: --{}: {} text has no calls (record them: pe-record --span FUNC)",
+                            input, options.span ? "span" : "longer", format.name));
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
   if (options.only_running && !format.has.waits)

@@ -13,11 +13,19 @@ StreamFolder::StreamFolder(Input& input, const Options& options, folded::FoldedC
       counts_(counts),
       in_ns_(counts.frames()),
       locations_(counts.frames(), options),
-      stacks_(input, options, locations_) {}
+      stacks_(input, options, locations_) {
+  if (options.chooses_calls)
+    slow_calls_.emplace(counts.frames(), options, input.name(),
+                        [this](const StackCount& counted) { count(counted); });
+}
 
 StreamReport StreamFolder::fold() {
   StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); },
                                      [this](const stream::Record& record) { observe(record); });
+  if (slow_calls_) {
+    report.calls = slow_calls_->finish();
+    report.folded_samples = report.calls->samples;
+  }
   counts_.add_divided(in_ns_, kNsPerUs);
   report.facts = facts_.text(report, stacks_.session());
   report.unit = unit_;
@@ -53,23 +61,34 @@ void StreamFolder::add(const Stacks::Taken& taken) {
   const std::uint64_t weight = weight_of(taken);
   if (unit_.empty())
     unit_ = is_time ? "us" : is_weighed_by_period(taken.event) ? taken.event.unit : "samples";
-  folded::Timeline* const timeline = counts_.timeline();
-  if (timeline == nullptr) {
-    (is_time ? in_ns_ : counts_).add(stack_, {.whole = weight});
-    return;
-  }
-  const std::uint64_t end = taken.sample.time_ns;
-  const std::uint64_t begin = begin_of(taken.sample, taken.event);
-  if (begin < end && options_.weight != Weight::kSamples)
-    counts_.add_span(begin, end, stack_);
+  const StackCount counted{.stack = stack_,
+                           .is_time = is_time,
+                           .weight = weight,
+                           .begin_ns = begin_of(taken.sample, taken.event),
+                           .end_ns = taken.sample.time_ns};
+  if (slow_calls_)
+    slow_calls_->hold(taken.sample.tid, counted);
   else
-    counts_.add_at(end, stack_,
-                   is_time ? timeline->count_of(weight) : folded::Count{.whole = weight});
+    count(counted);
+}
+
+void StreamFolder::count(const StackCount& counted) {
+  folded::Timeline* const timeline = counts_.timeline();
+  if (timeline == nullptr)
+    (counted.is_time ? in_ns_ : counts_).add(counted.stack, {.whole = counted.weight});
+  else if (counted.begin_ns < counted.end_ns && options_.weight != Weight::kSamples)
+    counts_.add_span(counted.begin_ns, counted.end_ns, counted.stack);
+  else
+    counts_.add_at(counted.end_ns, counted.stack,
+                   counted.is_time ? timeline->count_of(counted.weight)
+                                   : folded::Count{.whole = counted.weight});
 }
 
 /// Notes facts and, with a timeline, when samples were taken and lost.
 void StreamFolder::observe(const stream::Record& record) {
   const stream::Session& session = stacks_.session();
+  if (slow_calls_)
+    slow_calls_->follow(record, session);
   facts_.observe(record, session);
   if (counts_.timeline() == nullptr)
     return;

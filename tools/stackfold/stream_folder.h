@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "folded/folded_counts.h"
 #include "stackfold/frames.h"
 #include "stackfold/options.h"
+#include "stackfold/slow_calls.h"
 #include "stackfold/stream_facts.h"
 #include "stackfold/stream_stacks.h"
 
@@ -28,6 +31,7 @@ class StreamFolder {
   void take(const Stacks::Taken& taken);
   void add(const Stacks::Taken& taken);
   void observe(const stream::Record& record);
+  void count(const StackCount& counted);
   [[nodiscard]] std::uint64_t weight_of(const Stacks::Taken& taken) const;
 
   Options options_;
@@ -37,6 +41,7 @@ class StreamFolder {
   Locations locations_;
   Stacks stacks_;
   StreamFacts facts_;
+  std::optional<SlowCalls> slow_calls_;
   std::vector<folded::FrameId> stack_;  ///< of the current sample, root first
 };
 

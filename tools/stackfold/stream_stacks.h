@@ -19,6 +19,7 @@
 #include "stackfold/lock_names.h"
 #include "stackfold/options.h"
 #include "stackfold/sample_choice.h"
+#include "stackfold/slow_calls.h"
 #include "stream/records/callchain.h"
 #include "stream/session.h"
 
@@ -35,8 +36,9 @@ struct StreamReport : SampleChoice {
   std::uint64_t folded_samples = 0;
   /// The weight of these, if we walked them: their number, or for waits their time.
   double complete_stacks = 0, incomplete_stacks = 0;
-  std::string facts;  ///< lines of folded text; empty for exports
-  std::string unit;   ///< of the counts: "samples", "us", "bytes" ...; empty: no sample, an export
+  std::optional<SlowCallReport> calls;  ///< with --span or --longer
+  std::string facts;                    ///< lines of folded text; empty for exports
+  std::string unit;  ///< of the counts: "samples", "us", "bytes" ...; empty: no sample, an export
 };
 
 /// Does the event's unit show that a period is a weight?  Only this project's recorders declare
@@ -169,6 +171,9 @@ class StreamStacks {
       blames_waker_ = is_of_holder;
       return std::nullopt;
     }
+    // Entries and returns of calls are marks, not samples.
+    if (options_.event != event.name && stream::span_event(event.name))
+      return std::nullopt;
     if (!is_chosen(sample, event)) {
       waker_.clear();  // it belonged to this sample
       return std::nullopt;
@@ -284,7 +289,7 @@ class StreamStacks {
   [[nodiscard]] std::string first_event(const stream::Event& otherwise) const {
     const auto& events = session_.events().all();
     const auto first = std::find_if(events.begin(), events.end(), [](const stream::Event& event) {
-      return !event.name.starts_with("dummy");
+      return !event.name.starts_with("dummy") && !stream::span_event(event.name);
     });
     return first == events.end() ? otherwise.name : first->name;
   }

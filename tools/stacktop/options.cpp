@@ -112,6 +112,7 @@ void add_options(po::options_description& options) {
       ("callees", text("FN"), "show the callees of FN")                                         //
       ("tree", "show the call tree under each hot function, or of --callers, --callees")        //
       ("by", one_of("WHAT", kBys), "count by comm, module or thread, not by function")          //
+      ("spans", "show how long calls took, in a sample stream of pe-record --span")             //
       ("percent-limit", text("N"),
        "leave out lines below N % of everything (default 0, with --tree 0.5)")                 //
       ("max-depth", text("N"), "maximum depth of a call tree in frames (default 128)")         //
@@ -130,6 +131,11 @@ Options read_options(const CommandLine& line) {
   read_limits(line, options);
   if (line.has("json") || line.has("tsv"))
     options.format = line.has("json") ? Format::kJson : Format::kTsv;
+  options.has_spans = line.has("spans");
+  for (const char* option : {"self", "total", "callers", "callees", "tree", "by", "percent-limit",
+                             "max-depth", "hints", "hints-file"})
+    if (options.has_spans && line.has(option))
+      throw UsageError(fmt::format("--{}: not with --spans", option));
   options.color = choose(line, "color", kWhens, When::kAuto);
   options.hint_files = line.texts("hints-file");
   options.has_hints = line.has("hints") || line.has("hints-file");

@@ -26,6 +26,7 @@ struct Options {
   double least_share = 0;  ///< of the whole profile; lines with less are left out
   std::uint32_t max_levels = 128;
   std::optional<std::size_t> columns;  ///< of a line of text; nullopt: those of the terminal
+  bool has_spans = false;              ///< --spans: the input is a sample stream
   Format format = Format::kText;
   When color = When::kAuto;
   bool has_hints = false;

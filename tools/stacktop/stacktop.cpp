@@ -11,10 +11,12 @@
 #include "folded/folded_reader.h"
 #include "picture/tree/tree_builder.h"
 #include "stacktop/data_report.h"
+#include "stacktop/frame_text.h"
 #include "stacktop/hint_files.h"
 #include "stacktop/look.h"
 #include "stacktop/options.h"
 #include "stacktop/report.h"
+#include "stacktop/span_report.h"
 #include "stacktop/text_report.h"
 
 namespace pe {
@@ -87,8 +89,31 @@ void report_modules(const Report& report, const Io& io) {
                     stacktop::percent_of(unknown->sums.self, report.all)));
 }
 
+/// Writes the table of --spans, and reports what it lacks.
+int report_spans(const CommandLine& line, const Options& options, Io& io) {
+  if (line.operands.size() != 1)
+    throw UsageError("--spans: one recording at a time");
+  Input input = Input::open(line.operands.front(), io.in_fd);
+  const stacktop::SpanReport report = stacktop::read_spans(input);
+  write_spans(report, options, io.out);
+  for (const stacktop::SpanLine& spans : report.lines)
+    if (const std::string counts = stream::describe(spans.counts); !counts.empty())
+      io.note(fmt::format("{}: {}{}", stacktop::shown(spans.function),
+                          plural(spans.counts.calls, "call"), counts));
+  if (const std::string losses = stream::describe_losses(report.losses); !losses.empty())
+    io.note(input.name() + ": " + losses);
+  if (report.malformed > 0)
+    io.note(
+        fmt::format("{}: {} skipped", input.name(), plural(report.malformed, "malformed mark")));
+  if (!report.damage.empty())
+    io.report(input.name() + ": " + report.damage);
+  return report.damage.empty() ? kOk : kFailure;
+}
+
 int work(const CommandLine& line, Io& io) {
   const Options options = stacktop::read_options(line);
+  if (options.has_spans)
+    return report_spans(line, options, io);
   const Hints hints = options.has_hints ? read_hints(options, io) : Hints();
   const Profile profile = read_profile(line.operands, io.in_fd);
   report_input(profile, io);

@@ -83,6 +83,10 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
   const std::uint64_t before_ns = std::exchange(last_ns, time_ns);
   switch (record.type) {
     case PERF_RECORD_SAMPLE:
+      if (stream_.is_mark(record)) {
+        ++passed_.marks;
+        return held_.hold(time_ns, {record.bytes});
+      }
       ++passed_.samples;
       if (const auto sample = stream::parse_sample(record, attr_)) {
         if (sample->tid != kNoTid)

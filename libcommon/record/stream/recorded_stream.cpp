@@ -38,12 +38,29 @@ void RecordedStream::write(const stream::Record& record) {
 }
 
 void RecordedStream::write(const stream::Record& record, const unwind::Behind& behind) {
+  if (is_mark(record))
+    return write_mark(record);
   if (record.is_sample() && unwinder_)
     return write_unwound(record, behind);
   if (before_ && !record.is_sample() && !before_(record))
     return;
   follow(record);
   finish(record);
+}
+
+bool RecordedStream::is_mark(const stream::Record& record) const {
+  if (marks_.empty() || !record.is_sample())
+    return false;
+  ByteReader reader(record.body());
+  return marks_.contains(reader.take<std::uint64_t>().value_or(0));
+}
+
+void RecordedStream::write_mark(const stream::Record& record) {
+  const auto sample = stream::parse_sample(record, attr_);
+  if (!sample)
+    return;  // the kernel writes no such record
+  const auto text = stream::with_stack_pointer(record, *sample, attr_.sample_regs_user, builder_);
+  finish(stream::view_record(std::as_bytes(std::span(text))));
 }
 
 /// Applies a record's information about processes.

@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <optional>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "record/binary_keeper.h"
 #include "record/request.h"
@@ -42,6 +44,11 @@ class RecordedStream {
   void call_before(std::function<bool(const stream::Record&)> before) {
     before_ = std::move(before);
   }
+
+  /// From now on samples with these ids are marks of calls, of which only the stack pointer is
+  /// written.
+  void set_marks(const std::vector<std::uint64_t>& ids) { marks_.insert(ids.begin(), ids.end()); }
+  [[nodiscard]] bool is_mark(const stream::Record& record) const;
 
   /// Returns the attr that the stream should state.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
@@ -80,6 +87,7 @@ class RecordedStream {
   }
 
  private:
+  void write_mark(const stream::Record& record);
   void write_unwound(const stream::Record& record, const unwind::Behind& behind);
   void follow(const stream::Record& record);
 
@@ -90,6 +98,7 @@ class RecordedStream {
   std::function<bool(const stream::Record&)> before_;
   perf_event_attr attr_;
   bool continues_stacks_ = false;
+  std::unordered_set<std::uint64_t> marks_;
   stream::History history_;
   std::optional<BinaryKeeper> keeper_;
   MappedRanges mapped_;  ///< for unwinder_

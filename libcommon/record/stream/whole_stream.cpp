@@ -12,6 +12,7 @@
 #include "record/stream/origin.h"
 #include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
+#include "stream/user_copy.h"
 
 namespace pe::record {
 namespace {
@@ -41,7 +42,9 @@ void write_head(RecordedStream& stream, std::span<const OpenedEvent> events,
           "--event: {} counters are too many to tell several events apart: record one at a time",
           event.ids.size()));
     const std::span ids(event.ids);
-    writer.write_attr(stream.stated(event.attr), ids.first(std::min(ids.size(), kMaxIds)));
+    writer.write_attr(
+        event.is_mark ? stream::with_stack_pointer(event.attr) : stream.stated(event.attr),
+        ids.first(std::min(ids.size(), kMaxIds)));
     if (!event.ids.empty())
       writer.write_event_name(event.ids.front(), event.name);
   }

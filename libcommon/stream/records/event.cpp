@@ -219,4 +219,24 @@ const Event* EventTable::find(const Record& record) const {
   return id == 0 ? &first : nullptr;  // records that a recorder synthesized have no id
 }
 
+std::optional<SpanEvent> span_event(std::string_view event_name) noexcept {
+  if (event_name.starts_with(kSpanEntry))
+    return SpanEvent{event_name.substr(kSpanEntry.size()), false};
+  if (event_name.starts_with(kSpanReturn))
+    return SpanEvent{event_name.substr(kSpanReturn.size()), true};
+  return std::nullopt;
+}
+
+std::string_view name_without_path(std::string_view function) noexcept {
+  // Two colons separate the parts of a C++ name.
+  for (std::size_t i = 0; i < function.size(); ++i) {
+    if (function[i] != ':')
+      continue;
+    if (i + 1 == function.size() || function[i + 1] != ':')
+      return function.substr(i + 1);
+    ++i;
+  }
+  return function;
+}
+
 }  // namespace pe::stream

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +22,20 @@ struct Event {
   /// writes "msec".
   std::string unit;
 };
+
+/// The names of the two events that mark the calls of a function, without the function.
+inline constexpr std::string_view kSpanEntry = "span:", kSpanReturn = "span-return:";
+
+/// The meaning of a sample of such an event.
+struct SpanEvent {
+  std::string_view function;
+  bool is_return = false;
+};
+/// Returns nullopt if the event is not about calls.
+std::optional<SpanEvent> span_event(std::string_view event_name) noexcept;
+
+/// Returns "main" for "/usr/bin/prog:main", and a name without a path unchanged.
+std::string_view name_without_path(std::string_view function) noexcept;
 
 /// All events of a stream; the id in a record identifies its event.
 class EventTable {

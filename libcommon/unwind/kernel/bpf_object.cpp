@@ -91,6 +91,10 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   bpf_map__set_max_entries(skeleton.maps.sum_numbers, settings.max_sums + 1);
   if (!is_of_switches || options.pass_on != kPassNothing)
     bpf_map__set_max_entries(skeleton.maps.ring, static_cast<std::uint32_t>(options.ring_bytes));
+  constexpr std::uint32_t kHitScratches = 4;
+  if (options.with_probes)
+    bpf_map__set_max_entries(skeleton.maps.hit_scratches, cpus * kHitScratches);
+  bpf_program__set_autoload(skeleton.progs.on_hit, options.with_probes);
   bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches);
   bpf_program__set_autoload(skeleton.progs.on_switch, is_of_switches);
   bpf_program__set_autoload(skeleton.progs.on_waking, is_of_switches && options.max_wakers > 0);
@@ -117,7 +121,7 @@ class LoadedObject final : public BpfObject {
   bool set_process(std::uint32_t tgid, const ProcessMappings& mappings) override;
   void forget_process(std::uint32_t tgid) override;
 
-  void attach_to_counter(int counter, std::uint64_t cookie) override;
+  void attach_to_counter(int counter, std::uint64_t cookie, CounterKind kind) override;
   void pause(bool is_paused) override { skeleton_->bss->is_paused = is_paused ? 1 : 0; }
   void attach_to_switches() override;
   void detach() override { attached_.clear(), counter_links_.clear(); }
@@ -215,12 +219,13 @@ bool LoadedObject::add_target(std::uint32_t tgid, TargetStart start) {
 }
 
 /// Does not use libbpf's own function, which would start the counter.
-void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie) {
+void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie, CounterKind kind) {
+  const auto& programs = skeleton_->progs;
+  const bpf_program* program = kind == CounterKind::kProbe ? programs.on_hit : programs.on_sample;
   bpf_link_create_opts options{};
   options.sz = sizeof options;
   options.perf_event.bpf_cookie = cookie;
-  Fd link(bpf_link_create(bpf_program__fd(skeleton_->progs.on_sample), counter, BPF_PERF_EVENT,
-                          &options));
+  Fd link(bpf_link_create(bpf_program__fd(program), counter, BPF_PERF_EVENT, &options));
   const int error = link ? 0 : errno;
   if (error == EMFILE || error == ENFILE)
     throw Error(

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "unwind/kernel/counter_kind.h"
 #include "unwind/kernel/records.h"
 #include "unwind/kernel/table_store.h"
 #include "unwind/kernel/target_start.h"
@@ -48,6 +49,7 @@ struct LoadOptions {
   PassOn pass_on = kPassNothing;     ///< which samples, and switches, come with a copy
   bool with_reuse = true;            ///< reuses each thread's last stacks
   bool check_reuse = false;          ///< walks anew even so, and counts differences
+  bool with_probes = false;          ///< of samples: also those of CounterKind::kProbe
   std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: counted times
   /// Bit 0: preempted; other bits: TASK_... of include/linux/sched.h shifted left by one.
   std::uint32_t states = ~std::uint32_t{0};
@@ -87,7 +89,9 @@ class BpfObject : public TableStore {
   /// `counter` was opened by stream::open_counter().  Counters that inherit it also inherit the
   /// program.  The counter then writes no samples to its own ring, only other records.  Whether it
   /// counts is not changed.  Throws Error.  `cookie` is not 0, and comes with each record.
-  virtual void attach_to_counter(int counter, std::uint64_t cookie) = 0;
+  /// One counter of a probe is enough for all CPUs and all processes, but nothing inherits it.
+  virtual void attach_to_counter(int counter, std::uint64_t cookie,
+                                 CounterKind kind = CounterKind::kSampling) = 0;
   /// Sets whether samples are ignored.  Initially they are not.
   virtual void pause(bool is_paused) = 0;
   /// Starts counting switches.  Throws Error.

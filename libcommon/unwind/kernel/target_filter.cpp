@@ -31,8 +31,10 @@ class LoadedFilter final : public TargetFilter {
     return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.targets), &tgid, &value, BPF_ANY) == 0;
   }
   /// Does not use libbpf's own function, which would start the counter.
-  void attach_to_counter(int counter) override {
-    const int program = bpf_program__fd(skeleton_->progs.keep_targets);
+  void attach_to_counter(int counter, CounterKind kind) override {
+    const auto& programs = skeleton_->progs;
+    const int program =
+        bpf_program__fd(kind == CounterKind::kProbe ? programs.keep_hits : programs.keep_targets);
     Fd link(bpf_link_create(program, counter, BPF_PERF_EVENT, nullptr));
     if (!link)
       throw_errno("eBPF: attaching to a counter", errno);

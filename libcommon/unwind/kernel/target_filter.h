@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "unwind/kernel/counter_kind.h"
 #include "unwind/kernel/target_start.h"
 
 namespace pe::unwind {
@@ -27,7 +28,7 @@ class TargetFilter {
   /// Returns false if there are too many targets.
   virtual bool add_target(std::uint32_t tgid, TargetStart start) = 0;
   /// Attaches the filter to a counter that was opened by stream::open_counter().  Throws Error.
-  virtual void attach_to_counter(int counter) = 0;
+  virtual void attach_to_counter(int counter, CounterKind kind) = 0;
   /// The number of forked processes that had no room: they have no samples.
   [[nodiscard]] virtual std::uint64_t not_followed() const = 0;
 };

@@ -136,4 +136,12 @@ BOOST_AUTO_TEST_CASE(waits_that_have_not_ended_stand_alone) {
   BOOST_TEST(w.read() == "2:10@100 2:20@100+");
 }
 
+BOOST_AUTO_TEST_CASE(waits_that_are_kept_apart_have_their_own_ends) {
+  Written written;
+  written.waits.keep_apart();
+  written.add(20 * kMillisecond, 3, 100);
+  written.add(21 * kMillisecond, 4, 100);
+  BOOST_TEST(written.read() == "20:3@100 21:4@100");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -27,8 +27,10 @@ std::string sysctl_text(const char* path) {
   return text;
 }
 
-void set_rate(perf_event_attr& attr, const Request& request, std::vector<std::string>& notes) {
-  if (request.period || (stream::is_tracepoint(attr) && !request.frequency_was_given)) {
+void set_rate(perf_event_attr& attr, const Request& request, bool is_probe,
+              std::vector<std::string>& notes) {
+  const bool counts_passes = stream::is_tracepoint(attr) || is_probe;
+  if (request.period || (counts_passes && !request.frequency_was_given)) {
     attr.sample_period = request.period.value_or(1);  // every pass of a tracepoint, as perf does
     return;
   }
@@ -144,7 +146,10 @@ perf_event_attr make_attr(const Request& request, const RingPlan& plan, const st
     attr.type = PERF_TYPE_TRACEPOINT;
     attr.config = stream::tracepoint_id(parsed.name);
   }
-  set_rate(attr, request, notes);
+  const auto probe = request.probes.find(event);
+  if (probe != request.probes.end())
+    EventSources().set_probe(attr, probe->second);
+  set_rate(attr, request, probe != request.probes.end(), notes);
   set_what_to_keep(attr, request, plan);
   // eBPF programs read the same clock, so on-CPU and off-CPU times can be compared.
   attr.use_clockid = 1;
@@ -182,6 +187,19 @@ perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan
   perf_event_attr attr = make_tracking_attr(sampling);
   attr.context_switch = 1;
   attr.wakeup_watermark = static_cast<std::uint32_t>(plan.switch_ring_bytes() / 2);
+  return attr;
+}
+
+perf_event_attr make_mark_attr(const perf_event_attr& sampling, const Probe& probe) {
+  perf_event_attr attr = sampling;
+  EventSources().set_probe(attr, probe);
+  attr.freq = 0;
+  attr.sample_period = 1;
+  attr.precise_ip = 0;
+  attr.exclude_user = attr.exclude_kernel = attr.exclude_hv = attr.exclude_idle = 0;
+  attr.exclude_callchain_kernel = attr.exclude_callchain_user = 1;
+  if (stream::has_user_copy(attr))
+    attr.sample_stack_user = sizeof(std::uint64_t);
   return attr;
 }
 

@@ -49,6 +49,11 @@ perf_event_attr make_tracking_attr(const perf_event_attr& sampling);
 /// else.
 perf_event_attr make_cpu_attr(perf_event_attr sampling);
 
+/// Returns the attr of an event that marks the entries or exits of a function.  Its records have
+/// the layout of those of `sampling`, but no call chain and nearly no stack, so that they are
+/// cheap. The attr refers to the text of `probe`.  Throws Error as EventSources::set_probe() does.
+perf_event_attr make_mark_attr(const perf_event_attr& sampling, const Probe& probe);
+
 /// Makes the event's counters also report mappings, names, forks and exits.
 void follow_tasks(perf_event_attr& attr);
 

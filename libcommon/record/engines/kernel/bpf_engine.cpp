@@ -37,6 +37,7 @@ BpfEngine::BpfEngine(const Request& request, const Target& target, std::size_t c
                           .only_targets = target.is_of_processes(),
                           .pass_on = unwind::kPassUnfinished,
                           .with_reuse = false,
+                          .with_probes = !request.probes.empty(),
                           .stack_bytes = 0,
                           .ring_bytes = bytes,
                           .wakeup_bytes = bytes / kWakingShare});
@@ -44,8 +45,8 @@ BpfEngine::BpfEngine(const Request& request, const Target& target, std::size_t c
   preparing_s_ = own_cpu_seconds() - before_s;
 }
 
-void BpfEngine::attach(const Fd& counter, std::uint64_t id) {
-  object_->attach_to_counter(counter.get(), id);
+void BpfEngine::attach(const Fd& counter, std::uint64_t id, unwind::CounterKind kind) {
+  object_->attach_to_counter(counter.get(), id, kind);
 }
 
 void BpfEngine::begin(RecordedStream& stream, const Target& target, std::uint64_t read_ns) {

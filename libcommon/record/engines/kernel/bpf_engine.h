@@ -38,7 +38,7 @@ class BpfEngine {
   BpfEngine(const Request& request, const Target& target, std::size_t cpus);
 
   /// Makes the kernel walk the stacks of a counter's samples, which will carry `id`.  Throws Error.
-  void attach(const Fd& counter, std::uint64_t id);
+  void attach(const Fd& counter, std::uint64_t id, unwind::CounterKind kind);
   /// If the target is processes, only those added here have samples, and those that they fork from
   /// now on.  Returns false if there are too many.
   bool add_target(pid_t pid, unwind::TargetStart start) {

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "record/engines/kernel/attributes.h"
+#include "record/engines/kernel/marks.h"
 #include "record/engines/refused.h"
 #include "record/own_rights.h"
 #include "record/target_options.h"
@@ -52,6 +53,12 @@ Fd open_cgroup(const std::string& path) {
 }
 
 constexpr pid_t kWholeCpu = -1;
+
+/// Returns the places of an event that is a probe.
+std::vector<std::uint64_t> places_of(const Request& request, const std::string& event) {
+  const auto probe = request.probes.find(event);
+  return probe == request.probes.end() ? std::vector<std::uint64_t>{} : probe->second.offsets;
+}
 
 }  // namespace
 
@@ -140,11 +147,15 @@ void Counters::make_events() {
   const std::vector<std::string> names =
       is_default_event_ ? std::vector<std::string>{"cycles"} : request_.events;
   for (const std::string& name : names)
-    events_.push_back({make_attr(request_, plan_, name, notes_), name, {}});
+    events_.push_back({.attr = make_attr(request_, plan_, name, notes_),
+                       .name = name,
+                       .ids = {},
+                       .probed_offsets = places_of(request_, name)});
   for (OpenedEvent& event : events_)
     if (drop_refused_precision(event.attr))
       notes_.push_back(fmt::format("{}: no precise samples here: sampling without p", event.name));
   choose_clock();
+  add_marks(request_, events_, notes_);
   if (request_.with_switches)
     events_.push_back({.attr = make_switch_attr(events_.front().attr, plan_),
                        .name = "dummy",
@@ -158,7 +169,7 @@ void Counters::make_events() {
     event.attr.disabled = 1;
     event.attr.enable_on_exec = is_of_threads && target_.is_command ? 1 : 0;
     event.attr.read_format = PERF_FORMAT_LOST;
-    event.is_of_cpus = may_count_cpus(event.attr);
+    event.is_of_cpus = may_count_cpus(event);
   }
 }
 
@@ -172,11 +183,22 @@ void Counters::choose_clock() {
     replace_cycles(events_.front(), error);
 }
 
-/// Accepts only clocks, which count the same wherever they are started.  Counters of CPUs also
-/// sample threads that run for less than a period.
-bool Counters::may_count_cpus(const perf_event_attr& attr) {
-  if (!stream::is_clock(attr) || !target_.is_of_processes() || request_.with_switches ||
-      cpus_.empty())
+/// Accepts clocks, which count the same wherever they are started.  Counters of CPUs also sample
+/// threads that run for less than a period.  Probes must be of CPUs: a probe that a new thread
+/// inherits is opened anew, with the path at the same address in the memory of the target, which
+/// has none there.  The target could then start no more threads (Linux 6.18, perf_uprobe_init()).
+bool Counters::may_count_cpus(const OpenedEvent& event) {
+  const perf_event_attr& attr = event.attr;
+  if (!target_.is_of_processes() || cpus_.empty())
+    return false;
+  if (!event.probed_offsets.empty()) {
+    if (!has_filter())
+      throw Refused(
+          "probes of processes need a program in the kernel that leaves out other processes: need "
+          "CAP_BPF and CAP_PERFMON, or root; or record the whole system (--all)");
+    return true;
+  }
+  if (!stream::is_clock(attr) || request_.with_switches)
     return false;
   perf_event_attr probed{};
   probed.size = sizeof probed;
@@ -186,6 +208,11 @@ bool Counters::may_count_cpus(const perf_event_attr& attr) {
   int error = 0;
   if (!stream::open_counter(probed, {.pid = -1, .cpu = cpus_.front()}, error))
     return false;
+  return has_filter();
+}
+
+/// Returns whether the kernel drops samples of other processes.
+bool Counters::has_filter() {
   if (engine_ != nullptr || filter_)
     return true;
   try {
@@ -231,20 +258,29 @@ void Counters::open_process(pid_t pid) {
 void Counters::open_cpus() {
   for (std::size_t event = 0; event < events_.size(); ++event)
     for (const int cpu : cpus_)
-      if (events_[event].is_of_cpus && !rings_are_refused_)
-        open_one(event, {.pid = kWholeCpu, .cpu = cpu});
+      if (const stream::CounterPlace place{.pid = kWholeCpu, .cpu = cpu};
+          events_[event].is_of_cpus && !rings_are_refused_ && !only_follows(event, place))
+        open_one(event, place);
 }
 
-/// Returns whether the event has its own counter at `place`.  Of the events that whole CPUs count,
-/// only the first has counters that follow threads.
+/// Returns whether a counter at `place` only follows threads, because the event is counted
+/// elsewhere: on whole CPUs, or by a program.  A probe's program runs on all CPUs, whichever its
+/// counter is of.
+bool Counters::only_follows(std::size_t event, const stream::CounterPlace& place) const {
+  const bool is_hit_by_program = engine_ != nullptr && !events_[event].probed_offsets.empty();
+  return (events_[event].is_of_cpus && place.pid != kWholeCpu) ||
+         (is_hit_by_program && place.cpu != cpus_.front());
+}
+
+/// Returns whether the event has its own counter at `place`.  Of the events that are counted
+/// elsewhere, only the first has counters that follow threads.
 bool Counters::is_opened_there(std::size_t event, const stream::CounterPlace& place) const {
-  return !events_[event].is_denied &&
-         (!events_[event].is_of_cpus || event == 0 || place.pid == kWholeCpu);
+  return !events_[event].is_denied && (event == 0 || !only_follows(event, place));
 }
 
 perf_event_attr Counters::attr_there(std::size_t event, const stream::CounterPlace& place) const {
   const OpenedEvent& opened = events_[event];
-  if (opened.is_of_cpus && place.pid != kWholeCpu)
+  if (only_follows(event, place))
     return make_tracking_attr(opened.attr);
   const perf_event_attr attr =
       engine_ != nullptr ? stream::without_stacks(opened.attr) : opened.attr;
@@ -256,20 +292,34 @@ perf_event_attr Counters::attr_there(std::size_t event, const stream::CounterPla
 void Counters::open_everywhere(const stream::CounterPlace& place) {
   for (const int cpu : cpus_)
     for (std::size_t event = 0; event < events_.size(); ++event)
-      if (!is_opened_there(event, place))
+      if (const stream::CounterPlace there{place.pid, cpu, place.is_cgroup};
+          !is_opened_there(event, there))
         continue;
-      else if (rings_are_refused_ || !open_one(event, {place.pid, cpu, place.is_cgroup}))
+      else if (rings_are_refused_ || !open_one(event, there))
         return;
 }
 
 /// Returns false if the thread has ended.
 bool Counters::open_one(std::size_t event, stream::CounterPlace place) {
+  const auto& offsets = events_[event].probed_offsets;
+  if (offsets.empty() || only_follows(event, place))
+    return open_one(event, place, 0);
+  return std::all_of(offsets.begin(), offsets.end(),
+                     [&](std::uint64_t offset) { return open_one(event, place, offset); });
+}
+
+/// Does the same for one of a probe's places; `probed_offset` is 0 for other events.
+bool Counters::open_one(std::size_t event, stream::CounterPlace place,
+                        std::uint64_t probed_offset) {
   for (;;) {
     int error = 0;
-    Fd counter = stream::open_counter(attr_there(event, place), place, error);
+    perf_event_attr attr = attr_there(event, place);
+    if (probed_offset != 0)
+      attr.config2 = probed_offset;
+    Fd counter = stream::open_counter(attr, place, error);
     if (counter) {
       const bool is_of_cpu = events_[event].is_of_cpus && place.pid == kWholeCpu;
-      attach_to_ring({std::move(counter), event, place.cpu, is_of_cpu});
+      attach_to_ring({std::move(counter), event, place.cpu, is_of_cpu, only_follows(event, place)});
       return true;
     }
     if (error == ESRCH && !place.is_cgroup)
@@ -301,7 +351,8 @@ bool Counters::replace_cycles(OpenedEvent& event, int error) {
 bool Counters::adapt(OpenedEvent& event, int error) {
   if (replace_cycles(event, error))
     return true;
-  const bool is_denied = error == EACCES || error == EPERM;
+  const bool is_probe = !event.probed_offsets.empty();
+  const bool is_denied = (error == EACCES || error == EPERM) && !is_probe;
   const bool wants_everything = target_.is_wide() || event.attr.exclude_user != 0;
   if (is_denied && !wants_everything && event.attr.exclude_kernel == 0 &&
       !stream::is_tracepoint(event.attr)) {
@@ -333,14 +384,15 @@ bool Counters::adapt(OpenedEvent& event, int error) {
 /// Attaches the kernel's programs.  They see a counter's samples, whichever ring these are written
 /// to.
 void Counters::attach_programs(const Counter& counter) {
-  const bool never_samples = events_[counter.event].is_of_cpus && !counter.is_of_cpu;
   const auto id = stream::id_of(counter.fd);
   if (id)
     events_[counter.event].ids.push_back(*id);
-  if (engine_ != nullptr && id && !never_samples)
-    engine_->attach(counter.fd, *id);
+  const auto kind = events_[counter.event].probed_offsets.empty() ? unwind::CounterKind::kSampling
+                                                                  : unwind::CounterKind::kProbe;
+  if (engine_ != nullptr && id && !counter.only_follows)
+    engine_->attach(counter.fd, *id, kind);
   else if (counter.is_of_cpu && filter_)
-    filter_->attach_to_counter(counter.fd.get());
+    filter_->attach_to_counter(counter.fd.get(), kind);
 }
 
 void Counters::attach_to_ring(Counter counter) {
@@ -367,72 +419,6 @@ void Counters::attach_to_ring(Counter counter) {
   counters_.push_back(std::move(counter));
 }
 
-/// Throws the reason why no part of the target exists, or exists any more.
-void Counters::refuse_target() const {
-  for (const auto& [option, ids] :
-       {std::pair("--pid", &target_.processes), std::pair("--tid", &target_.threads)})
-    for (const pid_t id : *ids)
-      if (const auto status = stream::status_of(id); status && status->state == 'Z')
-        throw Error(fmt::format("{}: {}: has ended (a zombie)", option, id));
-  throw Error(why_not_found("no such process or thread"));
-}
-
-/// Checks for free descriptors, because the recorder opens files of processes while it records
-/// them.
-void Counters::check_room() const {
-  std::array<Fd, 4> spare;
-  for (Fd& fd : spare) {
-    fd = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!fd)
-      refuse(events_.front(), errno);
-  }
-}
-
-/// Throws for a missing privilege, or for a missing system call.
-void Counters::refuse_right(const OpenedEvent& event, int error) const {
-  // Detects that we may not even count our own time, though no known setting forbids it.
-  const bool is_allowed = perf_event_paranoid() <= 2 || has_capability(Capability::kPerfmon) ||
-                          has_capability(Capability::kSysAdmin);
-  if (const int own = try_own_counter(); own != 0 && (own == ENOSYS || is_allowed))
-    throw Refused(fmt::format(
-        "perf_event_open(2) is denied to every process here ({}): a seccomp filter, as containers "
-        "have, or a kernel without it",
-        errno_text(own)));
-  if (target_.is_wide())
-    throw Refused(missing_right(0, "to record other processes"));
-  if (stream::is_tracepoint(event.attr))
-    throw Refused(missing_right(-1, "for tracepoints"));
-  const bool is_of_kernel = event.attr.exclude_user != 0;
-  if (error != ENOSYS && !is_of_kernel && perf_event_paranoid() <= 2)
-    throw Refused("the target belongs to another user: need CAP_PERFMON, or root");
-  throw Refused(missing_right(is_of_kernel ? 1 : 2, "to record a process of one's own"));
-}
-
-void Counters::refuse(const OpenedEvent& event, int error) const {
-  if (error == EBADF && !target_.cgroup.empty())
-    throw Error(
-        fmt::format("--cgroup: {}: not a control group that counts events", target_.cgroup));
-  if (error == ENOSYS || error == EACCES || error == EPERM)
-    refuse_right(event, error);
-  if (error == EMFILE || error == ENFILE)
-    throw Error(
-        fmt::format("too many threads: a counter for each thread and CPU, {} up to now, needs more "
-                    "open files than are allowed (ulimit -n)",
-                    counters_.size()));
-  constexpr std::uint32_t kFirstOfSysfs = PERF_TYPE_BREAKPOINT + 1;
-  if (event.attr.type >= kFirstOfSysfs && (error == EINVAL || error == EOPNOTSUPP))
-    throw Error(
-        fmt::format("--event: {}: {}", event.name,
-                    can_count(event.attr, cpus_.front())
-                        ? "the kernel counts this event, but cannot sample it: use perf stat"
-                        : "refused by the kernel: check its terms (see perf list)"));
-  if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
-    throw Error(fmt::format("--event: {}: not available on this machine", event.name));
-  if (error == EINVAL && request_.period)
-    throw Error(fmt::format("--count: {}: refused by the kernel", *request_.period));
-  throw_errno("perf_event_open: " + event.name, error);
-}
-
 std::optional<std::uint64_t> Counters::lost(std::size_t event) const {
   if (events_[event].attr.read_format == 0)
     return std::nullopt;
@@ -451,8 +437,10 @@ std::uint64_t Counters::not_followed() const {
 
 std::optional<SampledClock> Counters::sampled_clock() const {
   const perf_event_attr& attr = events_.front().attr;
-  if (!stream::is_clock(attr) || events_.size() != 1 || target_.is_wide() ||
-      !target_.cpus.empty() || attr.exclude_user != 0 || attr.exclude_kernel != 0)
+  const auto sampling = std::count_if(events_.begin(), events_.end(),
+                                      [](const OpenedEvent& event) { return !event.is_mark; });
+  if (!stream::is_clock(attr) || sampling != 1 || target_.is_wide() || !target_.cpus.empty() ||
+      attr.exclude_user != 0 || attr.exclude_kernel != 0)
     return std::nullopt;
   return SampledClock{
       .period_ns = attr.freq != 0 ? kNsPerSecond / attr.sample_freq : attr.sample_period,

@@ -26,8 +26,11 @@ struct OpenedEvent {
   perf_event_attr attr{};
   std::string name;
   std::vector<std::uint64_t> ids;  ///< of all its counters
-  bool has_own_rings = false;      ///< separate from the other events' rings
-  bool is_denied = false;          ///< not opened, because permission is missing
+  /// Of a probe: its places, each of which has its own counters (Probe::offsets).
+  std::vector<std::uint64_t> probed_offsets = {};
+  bool is_mark = false;        ///< marks entries or exits of a function: Request::spans
+  bool has_own_rings = false;  ///< separate from the other events' rings
+  bool is_denied = false;      ///< not opened, because permission is missing
   /// Each CPU has one counter, and the kernel drops its samples of other processes.  Counters of
   /// threads, if there are any, only follow the threads.
   bool is_of_cpus = false;
@@ -71,21 +74,25 @@ class Counters {
     std::size_t event;
     int cpu;
     bool is_of_cpu;  ///< counts a whole CPU: OpenedEvent::is_of_cpus
+    bool only_follows;
   };
 
   void check_cpus() const;
   void make_events();
   void choose_clock();
-  [[nodiscard]] bool may_count_cpus(const perf_event_attr& attr);
+  [[nodiscard]] bool may_count_cpus(const OpenedEvent& event);
+  [[nodiscard]] bool has_filter();
   void add_to_filter(pid_t pid);
   bool open_all();
   void forget_all();
   void open_cpus();
   void open_everywhere(const stream::CounterPlace& place);
   [[nodiscard]] bool is_opened_there(std::size_t event, const stream::CounterPlace& place) const;
+  [[nodiscard]] bool only_follows(std::size_t event, const stream::CounterPlace& place) const;
   [[nodiscard]] perf_event_attr attr_there(std::size_t event,
                                            const stream::CounterPlace& place) const;
   bool open_one(std::size_t event, stream::CounterPlace place);
+  bool open_one(std::size_t event, stream::CounterPlace place, std::uint64_t probed_offset);
   bool replace_cycles(OpenedEvent& event, int error);
   bool adapt(OpenedEvent& event, int error);
   void open_process(pid_t pid);

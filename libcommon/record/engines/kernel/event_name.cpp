@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/quote.h"
+#include "record/probes/probe_name.h"
 #include "stream/records/tracepoint.h"
 
 namespace pe::record {
@@ -105,24 +106,35 @@ std::size_t find_modifiers(const std::string& text) {
   return is_tracepoint ? text.npos : last + 1;
 }
 
+/// Returns the length up to the first comma that is not between slashes.
+std::size_t length_of_event(std::string_view list) {
+  bool is_in_terms = false;
+  std::size_t at = 0;
+  for (; at < list.size() && (list[at] != ',' || is_in_terms); ++at)
+    is_in_terms = is_in_terms != (list[at] == '/');
+  return at;
+}
+
 }  // namespace
 
 std::vector<std::string> split_events(std::string_view list) {
-  std::vector<std::string> events(1);
-  bool is_in_terms = false;
-  for (const char c : list) {
-    is_in_terms = is_in_terms != (c == '/');
-    if (c == ',' && !is_in_terms)
-      events.emplace_back();
-    else
-      events.back() += c;
+  std::vector<std::string> events;
+  for (;;) {
+    const std::size_t length = is_probe(list) ? length_of_probe(list) : length_of_event(list);
+    events.emplace_back(list.substr(0, length));
+    if (length == list.size())
+      return events;
+    list.remove_prefix(length + 1);
   }
-  return events;
 }
 
 EventName parse_event(const std::string& text) {
   if (text.empty())
     throw UsageError("--event: an event has no name");
+  if (is_probe(text)) {
+    (void)parse_probe(text);
+    return {.kind = EventName::Kind::kProbe, .name = text};
+  }
   if (text.find('/') != text.npos)
     return parse_pmu_event(text);
   EventName event;

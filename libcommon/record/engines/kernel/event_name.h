@@ -4,6 +4,7 @@
 //     r1a8  r1a8:k                a raw event of the CPU, in hexadecimal
 //     sched:sched_switch          a tracepoint
 //     cpu/event=0x3c,umask=1/u    terms of a PMU that sysfs describes (event_sources.h)
+//     uprobe:/bin/sh:main         a probe (record/probes/probe_name.h)
 //
 // It also parses the descriptions of such terms in sysfs: "config:0-7,32-35", the bits of a term
 // (Documentation/ABI/testing/sysfs-bus-event_source-devices-format).  Reads no file.
@@ -36,15 +37,16 @@ struct EventModifiers {
 };
 
 struct EventName {
-  enum class Kind : std::uint8_t { kNamed, kRaw, kPmu, kTracepoint };
+  enum class Kind : std::uint8_t { kNamed, kRaw, kPmu, kTracepoint, kProbe };
   Kind kind = Kind::kNamed;
-  std::string name;                   ///< without modifiers; of kPmu: the PMU
-  std::uint64_t raw = 0;              ///< of kRaw: perf_event_attr::config
+  std::string name;       ///< without modifiers; of kPmu: the PMU; of kProbe: the whole text
+  std::uint64_t raw = 0;  ///< of kRaw: perf_event_attr::config
   std::vector<EventTerm> terms = {};  ///< of kPmu
   EventModifiers modifiers = {};
 };
 
-/// Splits a list of events at its commas, but not at those between slashes.
+/// Splits a list of events at its commas, but not at those between slashes, nor at those in the
+/// names of functions.
 std::vector<std::string> split_events(std::string_view list);
 
 /// Throws UsageError "--event: 'cycles:x': …".  The event need not exist.

@@ -91,9 +91,33 @@ void EventSources::set_event(perf_event_attr& attr, const EventName& event) cons
                                      advice(event.name, event_names())));
       break;
     case EventName::Kind::kTracepoint:
+    case EventName::Kind::kProbe:
       break;
   }
   set_modifiers(attr, event.modifiers);
+}
+
+void EventSources::set_probe(perf_event_attr& attr, const Probe& probe) const {
+  const std::string pmu = probe.is_of_kernel() ? "kprobe" : "uprobe";
+  const auto type = parse_number<std::uint32_t>(read(pmu + "/type"));
+  if (!type)
+    throw Error(fmt::format(
+        "--event: {}: this kernel has no {} ({}/{} is missing; {})", word_of(probe.kind), pmu + "s",
+        devices_, pmu, probe.is_of_kernel() ? "CONFIG_KPROBE_EVENTS" : "CONFIG_UPROBE_EVENTS"));
+  attr.type = *type;
+  attr.config = 0;
+  const auto set = [&](const char* term, std::uint64_t value) {
+    const auto bits = TermBits::parse(read(fmt::format("{}/format/{}", pmu, term)));
+    if (value != 0 && (!bits || !bits->set(attr, value)))
+      throw Error(fmt::format("--event: {}: this kernel cannot open it: {}/{}/format/{} {}",
+                              word_of(probe.kind), devices_, pmu, term,
+                              bits ? "has too few bits" : "is missing"));
+  };
+  set("retprobe", probe.is_return() ? 1 : 0);
+  set("ref_ctr_offset", probe.semaphore_offset);
+  // uprobe_path or kprobe_func, and probe_offset
+  attr.config1 = reinterpret_cast<std::uintptr_t>(probe.target.c_str());
+  attr.config2 = probe.offsets.front();
 }
 
 void EventSources::set_pmu_event(perf_event_attr& attr, const EventName& event) const {

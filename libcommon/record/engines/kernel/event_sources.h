@@ -4,6 +4,9 @@
 //     DEVICES/PMU/format/TERM     the bits of a term: "config:0-7"
 //     DEVICES/PMU/events/EVENT    terms of a named event: "event=0x3c,umask=0x1"
 //
+// The PMUs uprobe and kprobe open probes: config1 points to a path or a function, config2 is an
+// offset, and the format has the bits "retprobe" and "ref_ctr_offset" (perf_event_open(2)).
+//
 // Source: Documentation/ABI/testing/sysfs-bus-event_source-devices-events and -format.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "record/engines/kernel/event_name.h"
+#include "record/probes/probe.h"
 
 namespace pe::record {
 
@@ -22,9 +26,12 @@ class EventSources {
   explicit EventSources(std::string devices = "/sys/bus/event_source/devices")
       : devices_(std::move(devices)) {}
 
-  /// Sets type, config and the modifiers' bits of an event, except a tracepoint's type and config.
+  /// Sets type, config and the modifiers' bits of an event, except those of tracepoints and probes.
   /// Throws UsageError if there is no such event, PMU or term; the message names similar ones.
   void set_event(perf_event_attr& attr, const EventName& event) const;
+  /// Does the same for a probe.  The attr refers to the text of `probe`, which must outlive it.
+  /// Throws Error if the kernel has no such probes.
+  void set_probe(perf_event_attr& attr, const Probe& probe) const;
 
  private:
   void set_pmu_event(perf_event_attr& attr, const EventName& event) const;

@@ -218,6 +218,7 @@ struct {
 /// State of one walk.  It is in a map, because the verifier verifies each path separately on which
 /// a variable on the stack has another value.
 struct Scratch {
+  uint32_t is_busy;               ///< of a probe's program; see hit_scratches
   uint64_t window[kWindowWords];  ///< a part of the stack's memory
   uint64_t window_start, window_bytes, next_window_bytes;
   uint64_t ip, sp;
@@ -258,3 +259,12 @@ struct {
   __type(key, uint32_t);
   __type(value, struct Scratch);
 } scratches SEC(".maps");
+/// A thread may leave its CPU while a probe's program runs for it, and another thread may pass a
+/// probe there.  Each CPU has some for them; the loader sets the number of CPUs.
+enum { kHitScratches = 4 };
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct Scratch);
+} hit_scratches SEC(".maps");

@@ -12,6 +12,10 @@ uint64_t targets_full = 0;  ///< forked processes that had no room
 SEC("perf_event")
 int keep_targets(void* context) { return is_started_target(bpf_get_current_pid_tgid() >> 32); }
 
+/// The same for probes.
+SEC("kprobe")
+int keep_hits(void* context) { return is_started_target(bpf_get_current_pid_tgid() >> 32); }
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   if (!follow_fork(parent->tgid, child->tgid))

@@ -1,118 +1,13 @@
 // The programs.  They run on a counter's samples, on switches of tasks, and when processes start
 // and end.
 // SPDX-License-Identifier: MIT
-#include "unwind/kernel/bpf/kernel_stack.bpf.h"
 #include "unwind/kernel/bpf/locks.bpf.h"
-#include "unwind/kernel/bpf/take.bpf.h"
+#include "unwind/kernel/bpf/samples.bpf.h"
 #include "unwind/kernel/bpf/wakers.bpf.h"
 
 char program_license[] SEC("license") = "Dual MIT/GPL";
 
-static __always_inline struct Counts* counts_of_cpu(void) {
-  const uint32_t zero = 0;
-  return bpf_map_lookup_elem(&counts, &zero);
-}
-
-static __always_inline struct Scratch* scratch_of_cpu(uint32_t use) {
-  const uint32_t number = bpf_get_smp_processor_id() * kScratchesOfCpu + use;
-  return bpf_map_lookup_elem(&scratches, &number);
-}
-
-static __always_inline bool is_target(uint32_t tgid) {
-  return !only_targets || is_started_target(tgid);
-}
-
 // --- Samples ----------------------------------------------------------------------------------
-
-struct Pages {
-  struct Scratch* scratch;
-  uint32_t bytes;
-};
-
-/// Copies the next 4096 bytes of the stack.  If that fails, copies up to the end of the page.
-static long copy_page(uint32_t i, struct Pages* pages) {
-  enum { kPage = 4096 };
-  uint32_t at = i * kPage;
-  KEEP(at);
-  if (at > kPassedStackBytes - kPage)
-    return 1;
-  struct Scratch* scratch = pages->scratch;
-  const uint64_t from = scratch->start_sp + at;
-  if (!bpf_probe_read_user(&scratch->passed_stack[at], kPage, (const void*)from)) {
-    pages->bytes = at + kPage;
-    return 0;
-  }
-  uint32_t rest = kPage - (from & (kPage - 1));
-  KEEP(rest);
-  if (rest <= kPage && !bpf_probe_read_user(&scratch->passed_stack[at], rest, (const void*)from))
-    pages->bytes = at + rest;
-  return 1;
-}
-
-/// Returns flags: whether to wake the ring's reader.
-static __always_inline uint64_t wakeup(void) {
-  if (!wakeup_bytes)
-    return 0;
-  return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP
-                                                                     : BPF_RB_NO_WAKEUP;
-}
-
-/// Appends the kernel's frames to the data that is sent.  Returns their size in bytes.
-static __always_inline uint32_t append_kernel_frames(struct Scratch* scratch, uint32_t count,
-                                                     void* behind) {
-  KEEP(count);
-  if (count == 0 || count > kMaxKernelFrames ||
-      bpf_probe_read_kernel(behind, count * 8, scratch->kernel_frames))
-    return 0;
-  return count * 8;
-}
-
-/// Sends the sample with the data that user space needs to walk the stack by itself.
-__attribute__((noinline)) int send_with_copy(struct Scratch* scratch) {
-  if (!scratch)
-    return -1;
-  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
-  scratch->start_sp = regs->sp;
-  struct Pages pages = {.scratch = scratch};
-  bpf_loop(kPassedStackBytes / 4096, copy_page, &pages, 0);
-  const uint64_t registers = (uint64_t)regs;
-#pragma unroll
-  for (int number = 0; number < 16; ++number)
-    bpf_probe_read_kernel(&scratch->passed_registers[number], 8,
-                          (const void*)(registers + 8ULL * kPlacesInPtRegs[number]));
-  bpf_probe_read_kernel(&scratch->passed_registers[16], 8, (const void*)(registers + 8ULL * 16));
-  scratch->passed = scratch->record;
-  scratch->passed.kind = kRecordPassedOn;
-  uint32_t bytes = pages.bytes & ~7U;
-  KEEP(bytes);
-  if (bytes > kPassedStackBytes)
-    return -1;
-  scratch->passed.length = bytes;
-  bytes +=
-      append_kernel_frames(scratch, scratch->passed.kernel_frames, &scratch->passed_stack[bytes]);
-  bytes += sizeof scratch->passed + sizeof scratch->passed_registers;
-  KEEP(bytes);
-  if (bytes >
-      sizeof scratch->passed + sizeof scratch->passed_registers + sizeof scratch->passed_stack)
-    return -1;
-  return bpf_ringbuf_output(&ring, &scratch->passed, bytes, wakeup());
-}
-
-/// Sends the sample with the stack that had no room.
-static __always_inline long send_whole(struct Scratch* scratch) {
-  uint32_t words = scratch->count + 1;
-  KEEP(words);
-  if (words > kMaxFrames + 1)
-    return -1;
-  scratch->record.kind = kRecordWholeStack;
-  scratch->record.length = words;
-  uint32_t bytes = words * 8 + append_kernel_frames(scratch, scratch->record.kernel_frames,
-                                                    &scratch->words[words]);
-  KEEP(bytes);
-  if (bytes > sizeof scratch->words)
-    return -1;
-  return bpf_ringbuf_output(&ring, &scratch->record, sizeof scratch->record + bytes, wakeup());
-}
 
 /// Returns the cookie of the counter, or of the counter from which it was inherited.  The kernel
 /// does not inherit the cookie (as of Linux 6.18).
@@ -127,51 +22,52 @@ static __always_inline uint64_t cookie_of(struct bpf_perf_event_data* context) {
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data* context) {
   struct task_struct* task = bpf_get_current_task_btf();
-  const uint32_t tgid = task->tgid;
   struct Counts* counted = counts_of_cpu();
   struct Scratch* scratch = scratch_of_cpu(kOfSample);
-  if (is_paused || tgid == 0 || !counted || !scratch || !is_target(tgid))
+  if (is_paused || task->tgid == 0 || !counted || !scratch || !is_target(task->tgid))
     return 0;
-  struct SampleRecord* record = &scratch->record;
-  record->kind = kRecordSample;
-  record->cpu = bpf_get_smp_processor_id();
-  record->time_ns = bpf_ktime_get_ns();
-  record->tgid = tgid;
-  record->tid = task->pid;
-  record->ip = context->regs[16];
-  record->period = context->sample_period;
-  record->cookie = cookie_of(context);
-  record->is_kernel_mode = (context->regs[17] & 3) == 0;
-  record->length = 0;
-  record->kernel_stack =
-      with_kernel_stacks && stack_blocks ? unwind_kernel_stack(context, scratch, counted) : 0;
-  record->kernel_frames =
-      with_kernel_stacks && !stack_blocks ? read_kernel_stack(context, scratch) : 0;
-  record->user_stack = 0;
-  record->stop = kStopEndOfStack;
-  long error;
-  if (!task->mm || (task->flags & PF_KTHREAD)) {
-    scratch->count = 0;
-    scratch->words[0] = 0;
-    error = send_whole(scratch);
-  } else {
-    struct ThreadState* thread =
-        with_reuse ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
-    if (with_reuse && !thread)
-      ++counted->no_storage;
-    record->user_stack = take_user_stack(scratch, thread, counted, tgid);
-    const uint32_t why = scratch->stop;
-    record->stop = why;
-    if (pass_on == kPassAll || (pass_on == kPassUnfinished && why != kStopEndOfStack &&
-                                why != kStopTooDeep && why != kStopNotReadable))
-      error = send_with_copy(scratch);
-    else if (!record->user_stack)
-      error = send_whole(scratch);
-    else
-      error = bpf_ringbuf_output(&ring, record, sizeof *record, wakeup());
-  }
-  if (error)
+  scratch->record.ip = context->regs[16];
+  scratch->record.period = context->sample_period;
+  scratch->record.cookie = cookie_of(context);
+  scratch->record.is_kernel_mode = (context->regs[17] & 3) == 0;
+  if (!take_sample(context, task, scratch, counted, with_kernel_stacks))
     ++counted->ring_full;
+  return 0;  // the counter's own buffer gets no record
+}
+
+/// Returns a scratch that no other program uses; null if all are in use.
+static __always_inline struct Scratch* take_hit_scratch(void) {
+  const uint32_t first = bpf_get_smp_processor_id() * kHitScratches;
+#pragma unroll
+  for (uint32_t i = 0; i < kHitScratches; ++i) {
+    const uint32_t number = first + i;
+    struct Scratch* scratch = bpf_map_lookup_elem(&hit_scratches, &number);
+    if (scratch && !__sync_val_compare_and_swap(&scratch->is_busy, 0, 1))
+      return scratch;
+  }
+  return 0;
+}
+
+/// Runs whenever a thread passes a probe, on any CPU: uprobes and kprobes.
+SEC("kprobe")
+int on_hit(struct pt_regs* context) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct Counts* counted = counts_of_cpu();
+  if (is_paused || task->tgid == 0 || !counted || !is_target(task->tgid))
+    return 0;
+  struct Scratch* scratch = take_hit_scratch();
+  bool is_sent = false;
+  if (scratch) {
+    scratch->record.ip = context->ip;
+    scratch->record.period = 1;
+    scratch->record.cookie = bpf_get_attach_cookie(context);
+    scratch->record.is_kernel_mode = (context->cs & 3) == 0;
+    is_sent = take_sample(context, task, scratch, counted,
+                          with_kernel_stacks && scratch->record.is_kernel_mode);
+    *(volatile uint32_t*)&scratch->is_busy = 0;
+  }
+  if (!is_sent)
+    __sync_fetch_and_add(&counted->ring_full, 1);
   return 0;  // the counter's own buffer gets no record
 }
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, targets
 from stackpipe.command import read_options
-from stackpipe.messages import printable, say, text_of
+from stackpipe.messages import UsageError, printable, say, text_of
 from stackpipe.options import HELP, VERSION, Option
 
 NAME = "stackpipe"
@@ -18,6 +18,8 @@ OPTIONS = (
     *targets.OPTIONS,
     Option("event", "e", "EVENT", "the event to sample, as for pe-record(1) (default: CPU time)"),
     Option("engine", "", "NAME", "the engine of pe-record(1) (default: the best that works here)"),
+    Option("span", "", "FUNC", "only what happens inside calls of FUNC, as for pe-record(1)"),
+    Option("longer", "", "TIME", "with --span: only inside calls that take longer than TIME (50ms)"),
     *outputs.OPTIONS,
     HELP,
     VERSION,
@@ -36,14 +38,19 @@ class Request(NamedTuple):
     event: str = ""
     engine: str = ""
     is_verbose: bool = False
+    span: str = ""  #: a function
+    longer: str = ""  #: a time; empty: all of its calls
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     """Returns the status of the recorded command, or our own."""
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools, runs_command=True)
     target = targets.read_target(line, "stackpipe record -- ./program")
+    if line.has("longer") and not line.has("span"):
+        raise UsageError("--longer: only with --span")
     rate = ["-F", line.last("freq")] if line.has("freq") else []
-    return record(Request(target, outputs.read_output(line), rate, line.last("event"), line.last("engine"), line.has("verbose")), tools)
+    return record(Request(target, outputs.read_output(line), rate, line.last("event"), line.last("engine"), line.has("verbose"),
+                          line.last("span"), line.last("longer")), tools)
 
 
 def record(request: Request, tools: pipeline.Tools) -> int:
@@ -65,9 +72,10 @@ def record(request: Request, tools: pipeline.Tools) -> int:
             return status or OWN_FAILURE
         symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), stream]
         times = ["--every", _STEP] if output.form == "svg" else []
+        calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
         look = ["--colors", "kind", "--title", printable(request.target.title)]
         # If pe-record was killed, the stream has no end, and pe-symbolize fails.
-        if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times), *look)]):
+        if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *calls), *look)]):
             say(f"{output.path}: not drawn: nothing was recorded")
             return status or OWN_FAILURE
         return status if is_command else 0
@@ -83,9 +91,9 @@ def has_samples(tools: pipeline.Tools, stream: str) -> bool:
 def recorder_of(request: Request, tools: pipeline.Tools) -> list[str]:
     """Returns the recorder with its options, without the target."""
     # The kernel walks stacks of processes, but samples no tracepoints.
-    engine = request.engine or ("" if request.event else best_engine(tools))
+    engine = request.engine or ("" if request.event or request.span else best_engine(tools))
     return ["pe-record", *(["--engine", engine] if engine else []), *request.rate, *(["-e", request.event] if request.event else []),
-            *request.target.limit, *(["-q"] if request.output.is_quiet else ["-v"] if request.is_verbose else [])]
+            *(["--span", request.span] if request.span else []), *request.target.limit, *(["-q"] if request.output.is_quiet else ["-v"] if request.is_verbose else [])]
 
 
 def best_engine(tools: pipeline.Tools) -> str:

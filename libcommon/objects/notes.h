@@ -1,0 +1,41 @@
+// Walks ELF notes, in a file or in memory.  Never allocates.
+//
+// A note is {u32 name bytes, u32 descriptor bytes, u32 type}, then the name and
+// the descriptor.  Each is padded to 4 bytes, or to 8 in segments with that
+// alignment (elf(5), "Notes").
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elf.h>
+
+#include <cstdint>
+
+#include "base/byte_reader.h"
+
+namespace pe::objects {
+
+struct Note {
+  Bytes name;  ///< with its NUL: "GNU\0"
+  std::uint32_t type;
+  Bytes descriptor;
+};
+
+/// Calls `visit(Note)` for each note until it returns false, or until a note does not fit.
+/// `alignment` is that of the segment or section.
+template <typename Visit>
+void for_each_note(Bytes notes, std::uint64_t alignment, Visit&& visit) {
+  const std::uint64_t unit = alignment == 8 ? 8 : 4;
+  const auto padding = [unit](std::uint64_t bytes) { return (unit - bytes % unit) % unit; };
+  ByteReader reader(notes);
+  while (const auto header = reader.take<Elf64_Nhdr>()) {  // both classes have the same layout
+    const auto name = reader.take_bytes(header->n_namesz);
+    if (!name || !reader.skip(padding(header->n_namesz)))
+      return;
+    const auto descriptor = reader.take_bytes(header->n_descsz);
+    if (!descriptor || !visit(Note{*name, header->n_type, *descriptor}) ||
+        !reader.skip(padding(header->n_descsz)))
+      return;
+  }
+}
+
+}  // namespace pe::objects

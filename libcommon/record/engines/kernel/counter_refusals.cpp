@@ -1,0 +1,90 @@
+// The reasons why counters could not be opened.
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "base/descriptors.h"
+#include "base/error.h"
+#include "record/engines/kernel/attributes.h"
+#include "record/engines/kernel/counters.h"
+#include "record/engines/refused.h"
+#include "record/own_rights.h"
+#include "stream/proc/maps.h"
+
+namespace pe::record {
+
+/// Throws the reason why no part of the target exists, or exists any more.
+void Counters::refuse_target() const {
+  for (const auto& [option, ids] :
+       {std::pair("--pid", &target_.processes), std::pair("--tid", &target_.threads)})
+    for (const pid_t id : *ids)
+      if (const auto status = stream::status_of(id); status && status->state == 'Z')
+        throw Error(fmt::format("{}: {}: has ended (a zombie)", option, id));
+  throw Error(why_not_found("no such process or thread"));
+}
+
+/// Checks for free descriptors, because the recorder opens files of processes while it records
+/// them.
+void Counters::check_room() const {
+  std::array<Fd, 4> spare;
+  for (Fd& fd : spare) {
+    fd = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!fd)
+      refuse(events_.front(), errno);
+  }
+}
+
+/// Throws for a missing privilege, or for a missing system call.
+void Counters::refuse_right(const OpenedEvent& event, int error) const {
+  // Detects that we may not even count our own time, though no known setting forbids it.
+  const bool is_allowed = perf_event_paranoid() <= 2 || has_capability(Capability::kPerfmon) ||
+                          has_capability(Capability::kSysAdmin);
+  if (const int own = try_own_counter(); own != 0 && (own == ENOSYS || is_allowed))
+    throw Refused(fmt::format(
+        "perf_event_open(2) is denied to every process here ({}): a seccomp filter, as containers "
+        "have, or a kernel without it",
+        errno_text(own)));
+  if (!event.probed_offsets.empty())
+    throw Refused("--event: probes need CAP_PERFMON, or root");
+  if (target_.is_wide())
+    throw Refused(missing_right(0, "to record other processes"));
+  if (stream::is_tracepoint(event.attr))
+    throw Refused(missing_right(-1, "for tracepoints"));
+  const bool is_of_kernel = event.attr.exclude_user != 0;
+  if (error != ENOSYS && !is_of_kernel && perf_event_paranoid() <= 2)
+    throw Refused("the target belongs to another user: need CAP_PERFMON, or root");
+  throw Refused(missing_right(is_of_kernel ? 1 : 2, "to record a process of one's own"));
+}
+
+void Counters::refuse(const OpenedEvent& event, int error) const {
+  if (error == EBADF && !target_.cgroup.empty())
+    throw Error(
+        fmt::format("--cgroup: {}: not a control group that counts events", target_.cgroup));
+  if (error == ENOSYS || error == EACCES || error == EPERM)
+    refuse_right(event, error);
+  if (error == EMFILE || error == ENFILE)
+    throw Error(
+        fmt::format("too many threads: a counter for each thread and CPU, {} up to now, needs more "
+                    "open files than are allowed (ulimit -n)",
+                    counters_.size()));
+  constexpr std::uint32_t kFirstOfSysfs = PERF_TYPE_BREAKPOINT + 1;
+  if (event.attr.type >= kFirstOfSysfs && (error == EINVAL || error == EOPNOTSUPP))
+    throw Error(
+        fmt::format("--event: {}: {}", event.name,
+                    can_count(event.attr, cpus_.front())
+                        ? "the kernel counts this event, but cannot sample it: use perf stat"
+                        : "refused by the kernel: check its terms (see perf list)"));
+  if (error == ENOENT || error == EOPNOTSUPP || error == ENODEV)
+    throw Error(fmt::format("--event: {}: not available on this machine", event.name));
+  if (error == EINVAL && request_.period)
+    throw Error(fmt::format("--count: {}: refused by the kernel", *request_.period));
+  throw_errno("perf_event_open: " + event.name, error);
+}
+
+}  // namespace pe::record

@@ -1,0 +1,33 @@
+// A probe that the kernel can open: the places of a ProbeName.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "record/probes/probe_name.h"
+
+namespace pe::record {
+
+struct Probe {
+  ProbeKind kind = ProbeKind::kUprobe;
+  /// The file, as this process finds it; of the kernel's probes: the function.
+  std::string target = {};
+  /// In the file; of the kernel's probes: in the function.  At least one: a name may be that of
+  /// several functions.
+  std::vector<std::uint64_t> offsets = {};
+  /// The file's place of a counter that the kernel raises while the probe exists: a program that
+  /// checks it passes a static probe only then.  0: none.
+  std::uint64_t semaphore_offset = 0;
+  std::string arguments = {};  ///< of a static probe: "8@%rdi -4@$5", untrusted
+
+  [[nodiscard]] bool is_of_kernel() const noexcept {
+    return kind == ProbeKind::kKprobe || kind == ProbeKind::kKretprobe;
+  }
+  [[nodiscard]] bool is_return() const noexcept {
+    return kind == ProbeKind::kUretprobe || kind == ProbeKind::kKretprobe;
+  }
+};
+
+}  // namespace pe::record

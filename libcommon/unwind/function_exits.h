@@ -1,0 +1,37 @@
+// Finds the instructions that end the calls of a function: its returns, and those of the functions
+// to which it jumps as its last step.
+//
+// Probes on these show the end of each call.  In contrast to the kernel's return probes, they leave
+// the return address on the stack as it is: C++ exceptions, Go's runtime and every unwinder need
+// it.
+//
+// A function's code is decoded from its start, as unwind information states it.  Nothing is found
+// unless all of its own jumps lead to decoded instructions: a probe inside of an instruction would
+// damage the program.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "objects/image.h"
+
+namespace pe::unwind {
+
+struct FunctionExits {
+  /// The addresses of the instructions, which rise; none if no call ever returns.  The stack
+  /// pointer at each is that at the entry of the call.
+  std::vector<std::uint64_t> svmas;
+  /// How many of them are jumps to code of other files, or that is not followed: a call seems to
+  /// end there.
+  std::size_t jumps = 0;
+  /// Why they cannot be found; empty: they were.
+  std::string_view problem = {};
+};
+
+/// Finds the exits of the function that starts at `svma`.
+FunctionExits find_exits(const objects::Image& image, std::uint64_t svma);
+
+}  // namespace pe::unwind

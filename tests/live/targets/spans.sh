@@ -1,0 +1,50 @@
+#!/bin/bash
+# The calls of functions, as the program itself knows them: slow ones, and all that end without a return.
+. "$(dirname "$0")/../lib.sh"
+[ -e /sys/bus/event_source/devices/uprobe ] || skip 'this kernel has no uprobes'
+[ "$(id -u)" = 0 ] || skip 'probes need root'
+
+pe-record -F 4000 --span handle --span jumps_on --span recurse --span leaves --span throws --span ends_inside \
+  --span exits_inside -o "$dir/c.pe" -- "$PE_CALLS" >"$dir/said" 2>"$dir/err" || fail "pe-record: $(cat "$dir/err")"
+expect 'exceptions are caught' 'caught 10' "$(cat "$dir/said")"
+grep -q ' 0 lost' "$dir/err" || skip "records were lost: $(cat "$dir/err")"
+
+# value FUNCTION COLUMN: prints a number of the table
+stacktop --spans --tsv "$dir/c.pe" >"$dir/spans.tsv" 2>"$dir/notes"
+value() {
+  awk -F '\t' -v f="$1" -v c="$2" 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == c) at = i } $NF == f { print $at }' "$dir/spans.tsv"
+}
+expect 'calls of handle' 1000 "$(value handle calls)"
+expect 'calls of jumps_on' 10 "$(value jumps_on calls)"
+expect 'recursive calls are one' '10 50' "$(value recurse calls) $(value recurse recursive)"
+expect 'longjmp' '20 10' "$(value leaves calls) $(value leaves left)"
+expect 'exceptions' '20 10' "$(value throws calls) $(value throws left)"
+expect 'threads that end inside' '3 3' "$(value ends_inside calls) $(value ends_inside ended_with_thread)"
+expect 'a process that ends inside' '1 1' "$(value exits_inside calls) $(value exits_inside ended_with_thread)"
+at_least 'a last step that is a jump is a part of the call, ns' 2000000 "$(value jumps_on p50_ns)"
+at_least 'the longest call, ns' 5000000 "$(value handle max_ns)"
+
+# Only samples of slow calls are kept, and all of these are in the slow part.  The limit is as long as a call is that the
+# system interrupts.
+pe-symbolize <"$dir/c.pe" >"$dir/c.sym" 2>/dev/null
+stackfold --span handle --longer 4ms "$dir/c.sym" >"$dir/slow" 2>"$dir/err"
+grep -qE 'handle: (3[0-9]|4[0-9]) of 1000 calls took longer than 4 ms' "$dir/err" || fail "slow calls: $(cat "$dir/err")"
+at_least 'per cent of slow calls in the slow part' 97 "$(share ';slow_part[; ]' "$dir/slow")"
+grep -qv '^handle \[[0-9]*-[0-9]* ms\];' "$dir/slow" && fail "other roots: $(cut -c1-80 "$dir/slow")"
+grep -q ';jumps_on\|;recurse' "$dir/slow" && fail 'other functions are kept'
+
+# Waits, with the same marks.
+offcpu --span sleeps -o "$dir/w.pe" -- "$PE_CALLS" sleep >"$dir/said" 2>"$dir/err" || fail "offcpu: $(cat "$dir/err")"
+stackfold --span sleeps --longer 10ms <(pe-symbolize <"$dir/w.pe" 2>/dev/null) >"$dir/waits" 2>"$dir/err"
+grep -q 'sleeps: 3 of 10 calls took longer than 10 ms' "$dir/err" || fail "slow sleeps: $(cat "$dir/err")"
+at_least 'microseconds of waits in slow calls' 60000 "$(awk '{ n += $NF } END { print n }' "$dir/waits")"
+at_least 'per cent in the long sleep' 99 "$(share ';long_sleep[; ]' "$dir/waits")"
+
+# Functions whose calls cannot be followed.
+pe-record --span no_such_function -o "$dir/n.pe" -- "$PE_CALLS" 2>"$dir/err" && fail 'an unknown function was accepted'
+grep -q "no_such_function" "$dir/err" || fail "unknown function: $(cat "$dir/err")"
+if [ -n "${PE_GO:-}" ]; then
+  pe-record --span main.main -o "$dir/g.pe" -- "$PE_GO" 2>"$dir/err" && fail 'a Go program was accepted'
+  grep -q 'is written in Go' "$dir/err" || fail "Go: $(cat "$dir/err")"
+fi
+finish

@@ -1,0 +1,18 @@
+// Finds the places of the probes among the requested events.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "record/request.h"
+
+namespace pe::recorder {
+
+/// Replaces each pattern among the events by an event for each matching function, and finds the
+/// places of all probes (Request::probes).  `target` has its processes.  Throws Error with the
+/// reason if a probe has no place, and with similar names.
+void resolve_probes(record::Request& request, const record::Target& target,
+                    const std::vector<std::string>& command);
+
+}  // namespace pe::recorder

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/probes/spans.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "base/error.h"
+#include "base/plural.h"
+#include "base/quote.h"
+#include "objects/go_program.h"
+#include "objects/image.h"
+#include "pe-record/probes/resolve.h"
+#include "unwind/function_exits.h"
+
+namespace pe::recorder {
+namespace {
+
+using record::Probe;
+using record::SpanProbes;
+
+constexpr std::string_view kProbe = "uprobe:";
+
+objects::Image open_image(const std::string& path) {
+  auto opened = objects::Image::open(path);
+  if (!std::holds_alternative<objects::Image>(opened))
+    throw Error(fmt::format("--span: {}: not a usable ELF file", path));
+  return std::move(std::get<objects::Image>(opened));
+}
+
+SpanProbes follow(const std::string& function, const Probe& entry) {
+  const objects::Image image = open_image(entry.target);
+  if (objects::is_go_program(image))
+    throw Error(fmt::format(
+        "--span: {}: {} is written in Go, whose calls move between threads and stacks, so they "
+        "cannot be followed",
+        in_quotes(function), entry.target));
+  SpanProbes span{.function = function, .entry = entry, .exits = entry};
+  span.exits.offsets.clear();
+  std::size_t jumps = 0;
+  for (const std::uint64_t offset : entry.offsets) {
+    const auto svma = image.svma_of_file_offset(offset);
+    const unwind::FunctionExits exits = unwind::find_exits(image, svma.value_or(0));
+    if (!exits.problem.empty())
+      throw Error(fmt::format("--span: {}: the end of its calls cannot be seen: {}",
+                              in_quotes(function), exits.problem));
+    jumps += exits.jumps;
+    for (const std::uint64_t exit : exits.svmas)
+      if (const auto place = objects::file_offset_of_code(image.segments(), exit))
+        span.exits.offsets.push_back(*place);
+  }
+  std::sort(span.exits.offsets.begin(), span.exits.offsets.end());
+  span.exits.offsets.erase(std::unique(span.exits.offsets.begin(), span.exits.offsets.end()),
+                           span.exits.offsets.end());
+  if (jumps > 0)
+    span.note = fmt::format(
+        "--span: {}: {} of its {} jump to other code as their last step: such a call seems to end "
+        "there",
+        in_quotes(function), jumps, plural(span.exits.offsets.size(), "exit"));
+  return span;
+}
+
+}  // namespace
+
+std::vector<SpanProbes> resolve_spans(const std::vector<std::string>& functions,
+                                      const record::Target& target,
+                                      const std::vector<std::string>& command) {
+  record::Request request;
+  for (const std::string& function : functions)
+    request.events.push_back(std::string(kProbe) + function);
+  resolve_probes(request, target, command);
+  std::vector<SpanProbes> spans;
+  for (const std::string& event : request.events)
+    spans.push_back(follow(event.substr(kProbe.size()), request.probes.at(event)));
+  return spans;
+}
+
+}  // namespace pe::recorder

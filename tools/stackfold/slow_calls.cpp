@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "stackfold/slow_calls.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/duration_text.h"
+#include "base/error.h"
+#include "base/plural.h"
+#include "stackfold/frame_text.h"
+
+namespace pe::fold {
+namespace {
+
+/// Does the user's text mean this function of the stream?  The path may be left out.
+bool is_meant(std::string_view wanted, std::string_view function) {
+  return wanted == function || wanted == stream::name_without_path(function);
+}
+
+}  // namespace
+
+std::string duration_class(std::uint64_t ns) {
+  if (ns < kNsPerUs)
+    return "0-1 us";
+  constexpr std::uint64_t kSteps[] = {1, 2, 5};
+  constexpr std::uint64_t kBase = 10;
+  std::uint64_t power = kNsPerUs;
+  while (ns / kBase >= power)
+    power *= kBase;
+  // Now power <= ns < 10 power.
+  std::size_t step = 2;
+  while (ns / kSteps[step] < power)
+    --step;
+  const std::uint64_t unit = power >= kNsPerSecond ? kNsPerSecond
+                             : power >= kNsPerMs   ? kNsPerMs
+                                                   : kNsPerUs;
+  const std::uint64_t ones = power / unit;
+  const std::uint64_t next = step < 2 ? kSteps[step + 1] : kBase;
+  return fmt::format("{}-{} {}", kSteps[step] * ones, next * ones,
+                     unit == kNsPerSecond ? "s"
+                     : unit == kNsPerMs   ? "ms"
+                                          : "us");
+}
+
+std::string describe(const SlowCallReport& report, std::uint64_t longer_ns) {
+  const stream::SpanCounts& calls = report.calls;
+  std::string text =
+      fmt::format("{}: {}", clean_name(report.function),
+                  longer_ns > 0 ? fmt::format("{} of {} took longer than {}", report.slow_calls,
+                                              plural(calls.calls, "call"), duration_text(longer_ns))
+                                : plural(calls.calls, "call"));
+  text += stream::describe(calls);
+  if (report.malformed > 0)
+    text += ", " + plural(report.malformed, "malformed mark");
+  std::string left_out;
+  const auto leave_out = [&left_out](std::uint64_t samples, std::string_view where) {
+    if (samples > 0)
+      left_out += (left_out.empty() ? "; left out: " : ", ") + plural(samples, "sample") +
+                  std::string(where);
+  };
+  leave_out(report.in_fast, " of shorter calls");
+  leave_out(report.in_left, " since the start of calls whose end is unknown");
+  leave_out(report.outside, " outside of calls");
+  return text + left_out;
+}
+
+SlowCalls::SlowCalls(folded::FrameTable& frames, const Options& options, const std::string& input,
+                     Keep keep)
+    : frames_(frames),
+      input_(input),
+      wanted_(options.span),
+      longer_ns_(options.longer_ns),
+      with_times_(options.every_ns.has_value()),
+      keep_(std::move(keep)),
+      spans_([this](const stream::Span& span, stream::SpanEnd how) { end(span, how); }),
+      stacks_(frames) {}
+
+void SlowCalls::follow(const stream::Record& record, const stream::Session& session) {
+  if (record.is_sample() && !function_)
+    choose(session);
+  (void)spans_.follow(record, session);
+}
+
+/// Chooses the function.  All events of a stream precede its samples.
+void SlowCalls::choose(const stream::Session& session) {
+  std::vector<std::string> functions;
+  for (const stream::Event& event : session.events().all())
+    if (const auto what = stream::span_event(event.name); what && !what->is_return)
+      functions.emplace_back(what->function);
+  if (functions.empty())
+    throw Error(input_ + ": the recording has no calls (record them: pe-record --span FUNC)");
+  if (!wanted_ && functions.size() > 1)
+    throw Error(fmt::format("{}: --longer: choose a function by --span: {}", input_,
+                            fmt::join(functions, ", ")));
+  const auto meant = wanted_ ? std::ranges::find_if(functions,
+                                                    [this](const std::string& function) {
+                                                      return is_meant(*wanted_, function);
+                                                    })
+                             : functions.begin();
+  if (meant == functions.end())
+    throw Error(fmt::format("{}: no calls of '{}' in the recording (it has {})", input_, *wanted_,
+                            fmt::join(functions, ", ")));
+  report_.function = *meant;
+  function_ = spans_.index_of(*meant);
+}
+
+void SlowCalls::hold(std::uint32_t tid, const StackCount& counted) {
+  std::uint64_t number = 0;
+  spans_.for_each_open(tid, [&](const stream::Span& span) {
+    // A wait that started before the entry is damage.
+    if (span.function == function_ && counted.begin_ns >= span.begin_ns)
+      number = span.number;
+  });
+  if (number == 0) {
+    ++report_.outside;
+    return;
+  }
+  Held& held = held_[number];
+  ++held.samples;
+  const folded::StackId stack = stacks_.add(counted.stack, {});
+  if (with_times_) {
+    held.timed.push_back(
+        {stack, counted.is_time, counted.weight, counted.begin_ns, counted.end_ns});
+    return;
+  }
+  std::uint64_t& sum = held.sums[std::uint64_t{stack} << 1U | (counted.is_time ? 1U : 0U)];
+  if (__builtin_add_overflow(sum, counted.weight, &sum))
+    sum = ~std::uint64_t{0};
+}
+
+void SlowCalls::end(const stream::Span& span, stream::SpanEnd how) {
+  if (span.function != function_)
+    return;
+  const bool is_slow = how != stream::SpanEnd::kLeft &&
+                       (longer_ns_ == 0 || span.end_ns - span.begin_ns > longer_ns_);
+  report_.slow_calls += is_slow ? 1 : 0;
+  const auto held = held_.extract(span.number);
+  if (held.empty())
+    return;
+  const std::uint64_t samples = held.mapped().samples;
+  if (is_slow)
+    keep(span, held.mapped());
+  else
+    (has_known_length(how) ? report_.in_fast : report_.in_left) += samples;
+}
+
+void SlowCalls::keep(const stream::Span& span, const Held& held) {
+  report_.samples += held.samples;
+  const folded::FrameId root =
+      frames_.intern(fmt::format("{} [{}]", clean_name(stream::name_without_path(report_.function)),
+                                 duration_class(span.end_ns - span.begin_ns)));
+  const auto with_root = [&](folded::StackId id) {
+    const auto frames = stacks_.frames_of(id);
+    stack_.assign(1, root);
+    stack_.insert(stack_.end(), frames.begin(), frames.end());
+    return std::span<const folded::FrameId>(stack_);
+  };
+  for (const auto& [key, sum] : held.sums)
+    keep_({.stack = with_root(static_cast<folded::StackId>(key >> 1U)),
+           .is_time = (key & 1U) != 0,
+           .weight = sum});
+  for (const Timed& timed : held.timed)
+    keep_({with_root(timed.stack), timed.is_time, timed.weight, timed.begin_ns, timed.end_ns});
+}
+
+SlowCallReport SlowCalls::finish() {
+  spans_.finish();
+  report_.malformed = spans_.malformed();
+  if (function_)
+    report_.calls = spans_.counts(*function_);
+  return report_;
+}
+
+}  // namespace pe::fold
