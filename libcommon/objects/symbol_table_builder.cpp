@@ -100,7 +100,7 @@ void SymbolTableBuilder::visit(const OnFunction& on_function) const {
 
 void for_each_function(const Image& image, const OnFunction& on_function) {
   SymbolTable table;
-  SymbolTableBuilder builder(table);
+  SymbolTableBuilder builder(table, SymbolKind::kCode);
   builder.add(image);
   builder.visit(on_function);
 }
