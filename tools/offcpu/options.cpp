@@ -113,10 +113,10 @@ void add_options(po::options_description& options) {
       ("min-us", text("US"), "leave out waits shorter than US microseconds")      //
       ("max-us", text("US"), "leave out waits longer than US microseconds")       //
       ("state", text("STATE[,STATE]"),
-       "record only waits in these states, letters as in ps: S, D")                       //
-      ("preempted", "also record waits of preempted threads")                             //
-      ("wakers", "also record which thread ended each wait, after the frame --")          //
-      ("locks", "record only waits for locks, with the lock and who released it")         //
+       "record only waits in these states, letters as in ps: S, D")                //
+      ("preempted", "also record waits of preempted threads")                      //
+      ("wakers", "also record which thread ended each wait, after the frame --")   //
+      ("locks", "record only waits for locks, with the lock and who released it")  //
       ("blame", one_of("STACK", kBlames),
        "with --locks, the stack that comes first: holder (default), waiter")              //
       ("user-only", "leave out kernel frames")                                            //

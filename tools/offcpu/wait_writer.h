@@ -5,9 +5,8 @@
 // time is the end of these 10 ms, or earlier if something changes on which symbols depend.
 //
 // If the waker is known, a sample of another event is right before the wait's.  It has the same
-// time and period, and the waker's ids and stack (pe-stream(5)).  The waker's own waker precedes it, as
-// a sample of a third event.
-// Waits for locks have the lock's address.
+// time and period, and the waker's ids and stack (pe-stream(5)).  The waker's own waker precedes
+// it, as a sample of a third event. Waits for locks have the lock's address.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -27,8 +26,8 @@ perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks = fal
 
 class WaitWriter {
  public:
-  /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers, and the next number
-  /// that of the wakers of wakers.
+  /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers, and the next
+  /// number that of the wakers of wakers.
   WaitWriter(stream::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id = 0,
              bool with_locks = false)
       : writer_(writer), id_(id), waker_id_(waker_id), with_locks_(with_locks) {}

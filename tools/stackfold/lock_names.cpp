@@ -16,13 +16,14 @@ namespace {
 
 struct Waiter {
   std::string_view prefix;  ///< of a function's name, without leading underscores
-  std::string_view kind;    ///< empty: the function of a lock, but one of its callers shows the kind
+  std::string_view kind;  ///< empty: the function of a lock, but one of its callers shows the kind
 };
 
 constexpr std::string_view kOther = "futex";
 constexpr std::string_view kThread = "thread";
 
-// glibc (nptl), musl, C11, libstdc++, Rust (std::sys), parking_lot, Go (runtime/lock_futex.go).
+// glibc (nptl), musl, C11, libstdc++, Rust (std::sys), parking_lot, Go (runtime/lock_futex.go),
+// HotSpot.
 constexpr Waiter kWaiters[] = {
     {"pthread_mutex_", "mutex"},
     {"lll_lock_", "mutex"},
@@ -59,6 +60,11 @@ constexpr Waiter kWaiters[] = {
     {"GI_", ""},
     {"timedwait", ""},
     {"gthread_", ""},
+    {"os::Platform", ""},
+    {"Monitor::wait", ""},
+    {"ObjectMonitor::", ""},
+    {"ObjectSynchronizer::", ""},
+    {"Parker::", ""},
     {"std::", ""},
     {"parking_lot::", ""},
     {"runtime.futex", ""},
@@ -90,7 +96,10 @@ bool is_unnamed_library_code(std::string_view frame) {
   return frame.find(".so") != frame.npos && frame.find("+0x") != frame.npos;
 }
 
-bool is_in_kernel(std::string_view frame) { return frame.ends_with("_[k]"); }
+bool is_place(std::string_view frame) {
+  return !frame.ends_with("_[k]") && !frame.starts_with("[unknown]") &&
+         !is_unnamed_library_code(frame);
+}
 
 /// What the stack of a waiting thread shows.
 struct Seen {
@@ -104,7 +113,7 @@ Seen look_at(std::span<const std::string_view> leaf_first) {
     const Waiter* waiter = waiter_of(frame);
     if (waiter != nullptr && seen.kind.empty())
       seen.kind = waiter->kind;
-    if (waiter == nullptr && !is_in_kernel(frame) && !is_unnamed_library_code(frame)) {
+    if (waiter == nullptr && is_place(frame)) {
       seen.caller = frame;
       break;
     }
