@@ -107,7 +107,7 @@ struct Seen {
   std::string_view caller;  ///< the innermost function that is not of a lock
 };
 
-Seen look_at(std::span<const std::string_view> leaf_first) {
+Seen examine(std::span<const std::string_view> leaf_first) {
   Seen seen{};
   for (const std::string_view frame : leaf_first) {
     const Waiter* waiter = waiter_of(frame);
@@ -145,7 +145,7 @@ std::string without_word(std::string_view variable) {
 
 std::string LockNames::name(std::uint32_t pid, std::uint64_t address, std::string_view variable,
                             std::span<const std::string_view> leaf_first) {
-  const auto [seen_kind, caller] = look_at(leaf_first);
+  const auto [seen_kind, caller] = examine(leaf_first);
   const bool is_of_thread = (address & stream::kEndOfThreadBit) != 0;
   const std::string_view kind = !seen_kind.empty() ? seen_kind : is_of_thread ? kThread : kOther;
   const std::string_view place = caller.empty() ? "an unknown place" : caller;
