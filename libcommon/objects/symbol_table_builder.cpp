@@ -161,7 +161,8 @@ void SymbolTableBuilder::add_symbols(const Image& image, const Section& symbols,
 
 void SymbolTableBuilder::add_symbol(const Image& image, const RawSymbol& symbol, Names names) {
   const auto type = ELF64_ST_TYPE(symbol.info);
-  if (!is_wanted(type) || symbol.section == SHN_UNDEF || symbol.name == 0 || symbol.name >= names.bytes)
+  if (!is_wanted(type) || symbol.section == SHN_UNDEF || symbol.name == 0 ||
+      symbol.name >= names.bytes)
     return;
   const char* name = table_.names_.data() + names.offset + symbol.name;
   if (*name == '\0' || is_mapping_symbol(image.machine(), *name))

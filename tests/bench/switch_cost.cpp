@@ -76,7 +76,10 @@ void run(const std::vector<std::string>& arguments) {
   with_kernel.with_kernel_stacks = true;
   unwind::LoadOptions left_out = attached;
   left_out.states = 0;
-  unwind::LoadOptions locks = attached;
+  constexpr std::uint32_t kPreempted = 1;
+  unwind::LoadOptions waits = attached;
+  waits.states = ~kPreempted;
+  unwind::LoadOptions locks = waits;
   locks.only_locks = true;
   locks.max_wakers = 1;
   unwind::LoadOptions wakers = attached;
@@ -84,7 +87,8 @@ void run(const std::vector<std::string>& arguments) {
   std::vector<Way> ways = {{"nothing attached", std::nullopt},
                            {"attached, every state left out", left_out},
                            {"user stacks", attached},
-                           {"user stacks, and of who released", locks},
+                           {"user stacks of waits", waits},
+                           {"... and of who released the lock", locks},
                            {"user stacks, and chains of wakers", wakers},
                            {"user stacks, walked anew", anew},
                            {"user and kernel stacks", with_kernel}};

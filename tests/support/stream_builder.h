@@ -33,7 +33,7 @@ struct MadeSample {
   std::vector<std::uint64_t> chain = {};  ///< leaf first; user addresses and PERF_CONTEXT_*
   std::uint64_t id = 7;
   std::uint64_t period = 1;
-  std::uint16_t misc = 0;  ///< bits besides PERF_RECORD_MISC_USER
+  std::uint16_t misc = 0;                  ///< bits besides PERF_RECORD_MISC_USER
   std::optional<std::uint64_t> data = {};  ///< an address, if the event has them
 };
 
@@ -105,8 +105,7 @@ class StreamBuilder {
         .add(made.time_ns);
     if (made.data)
       builder_.add(*made.data);
-    builder_.add(made.period)
-        .add(std::uint64_t{made.chain.size()});
+    builder_.add(made.period).add(std::uint64_t{made.chain.size()});
     for (const std::uint64_t address : made.chain)
       builder_.add(address);
     return finish();

@@ -8,6 +8,7 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "base/quote.h"
 #include "names/resolver.h"
@@ -20,6 +21,10 @@
 #include "support/stream_builder.h"
 #include "support/temp_dir.h"
 #include "support/test_binary.h"
+
+/// A variable with a known name.
+extern const std::uint64_t lock_of_test[4];
+const std::uint64_t lock_of_test[4] = {};
 
 using pe::testing::Result;
 using pe::testing::run_tool;
@@ -91,6 +96,28 @@ BOOST_AUTO_TEST_CASE(names_a_function_of_a_mapped_program) {
   BOOST_TEST(folded(r) == "p;pe::run_as;pe::run_as 1\n");
   BOOST_TEST(r.err == "");
   BOOST_TEST(r.status == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_has_the_name_of_the_variable_at_its_address) {
+  const OwnCode code = own_code(kFunction);
+  const auto variable = reinterpret_cast<std::uint64_t>(&lock_of_test);
+  const auto on_heap = std::make_unique<std::uint64_t>();
+  const auto folded_with = [&](std::uint64_t lock) {
+    StreamBuilder stream;
+    stream.event(7, "offcpu", PERF_SAMPLE_ADDR)
+        .unit(7, "ns")
+        .comm(0, 1, 1, "p")
+        .map(0, 1, code.start, code.size, code.file_offset, code.path)
+        .sample({.chain = {kUser, kFunction}, .period = 1000, .data = lock});
+    return folded(symbolize(stream));
+  };
+  BOOST_TEST(folded_with(variable) == "p;pe::run_as;[futex lock_of_test] 1\n");
+  BOOST_TEST(folded_with(variable + 12) == "p;pe::run_as;[futex lock_of_test+0xc] 1\n");
+  const std::string nameless = "p;pe::run_as;[futex first waited for at pe::run_as] 1\n";
+  BOOST_TEST(folded_with(reinterpret_cast<std::uint64_t>(on_heap.get())) == nameless);
+  BOOST_TEST(folded_with(kFunction + 4) == nameless);
+  BOOST_TEST(folded_with(4) == nameless);
+  BOOST_TEST(folded_with(~std::uint64_t{7}) == nameless);
 }
 
 BOOST_AUTO_TEST_CASE(names_are_simplified_if_asked) {

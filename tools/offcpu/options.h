@@ -20,9 +20,9 @@ struct WaitChoice {
   std::uint64_t min_ns = 0, max_ns = std::numeric_limits<std::uint64_t>::max();
   /// Letters as ps(1) has them: "SD"; empty: all.
   std::string states = {};
-  bool with_preempted = false;  ///< those of threads that were ready to run on, too
-  bool with_wakers = false;     ///< and who ended each
-  bool only_locks = false;      ///< those for locks, and who released each
+  bool with_preempted = false;   ///< those of threads that were ready to run on, too
+  bool with_wakers = false;      ///< and who ended each
+  bool only_locks = false;       ///< those for locks, and who released each
   Blame blame = Blame::kHolder;  ///< with only_locks
 };
 

@@ -43,8 +43,8 @@ struct Wait {
   std::uint64_t length_ns = 0;
   const Stack& stack;          ///< valid until the receiver returns
   bool is_unfinished = false;  ///< the end of the recording cut it off
-  /// The waker, the one that ended a wait of the waker meanwhile, and so on.  Valid until the receiver
-  /// returns; empty: unknown.
+  /// The waker, the one that ended a wait of the waker meanwhile, and so on.  Valid until the
+  /// receiver returns; empty: unknown.
   std::span<const WokenBy> wakers = {};
   std::uint64_t lock = 0;  ///< as in unwind::SumKey
 };

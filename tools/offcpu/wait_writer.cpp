@@ -106,7 +106,7 @@ void WaitWriter::write(std::uint64_t id, const Place& place, const Waits& waits,
       .add(place.tid)
       .add(time_ns);
   if (with_locks_)
-    builder_.add(waits.lock);
+    builder_.add(id == id_ ? waits.lock : 0);
   builder_.add(place.cpu)
       .add(std::uint32_t{0})
       .add(waits.total_ns)

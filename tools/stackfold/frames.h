@@ -69,11 +69,14 @@ class Locations {
   /// Returns a frame that represents no code.
   FrameId word(std::string_view text) { return texts_.intern(text); }
   [[nodiscard]] FrameId unknown() const noexcept { return unknown_; }
-  [[nodiscard]] std::string_view text(FrameId frame) const { return texts_[frame]; }
+  /// Appends the text of a frame.
+  void add_names(FrameId frame, std::vector<std::string_view>& names) const {
+    names.push_back(texts_[frame]);
+  }
   /// Returns the text of the variable at an address; empty if no LOCATION record has the address.
   std::string_view variable(std::uint32_t pid, std::uint64_t address) {
     const Place place = of_process(pid)[address];
-    return place && place.is_made_up == 0 ? text(frames(place).front()) : std::string_view();
+    return place && place.is_made_up == 0 ? texts_[frames(place).front()] : std::string_view();
   }
 
   /// Returns how many LOCATION records had an address that had a place before.

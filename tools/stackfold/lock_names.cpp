@@ -16,13 +16,14 @@ namespace {
 
 struct Waiter {
   std::string_view prefix;  ///< of a function's name, without leading underscores
-  std::string_view kind;    ///< empty: the function of a lock, but one of its callers shows the kind
+  std::string_view kind;  ///< empty: the function of a lock, but one of its callers shows the kind
 };
 
 constexpr std::string_view kOther = "futex";
 constexpr std::string_view kThread = "thread";
 
-// glibc (nptl), musl, C11, libstdc++, Rust (std::sys), parking_lot, Go (runtime/lock_futex.go).
+// glibc (nptl), musl, C11, libstdc++, Rust (std::sys), parking_lot, Go (runtime/lock_futex.go),
+// HotSpot.
 constexpr Waiter kWaiters[] = {
     {"pthread_mutex_", "mutex"},
     {"lll_lock_", "mutex"},
@@ -59,6 +60,11 @@ constexpr Waiter kWaiters[] = {
     {"GI_", ""},
     {"timedwait", ""},
     {"gthread_", ""},
+    {"os::Platform", ""},
+    {"Monitor::wait", ""},
+    {"ObjectMonitor::", ""},
+    {"ObjectSynchronizer::", ""},
+    {"Parker::", ""},
     {"std::", ""},
     {"parking_lot::", ""},
     {"runtime.futex", ""},
@@ -90,7 +96,10 @@ bool is_unnamed_library_code(std::string_view frame) {
   return frame.find(".so") != frame.npos && frame.find("+0x") != frame.npos;
 }
 
-bool is_in_kernel(std::string_view frame) { return frame.ends_with("_[k]"); }
+bool is_place(std::string_view frame) {
+  return !frame.ends_with("_[k]") && !frame.starts_with("[unknown]") &&
+         !is_unnamed_library_code(frame);
+}
 
 /// What the stack of a waiting thread shows.
 struct Seen {
@@ -98,13 +107,13 @@ struct Seen {
   std::string_view caller;  ///< the innermost function that is not of a lock
 };
 
-Seen look_at(std::span<const std::string_view> leaf_first) {
+Seen examine(std::span<const std::string_view> leaf_first) {
   Seen seen{};
   for (const std::string_view frame : leaf_first) {
     const Waiter* waiter = waiter_of(frame);
     if (waiter != nullptr && seen.kind.empty())
       seen.kind = waiter->kind;
-    if (waiter == nullptr && !is_in_kernel(frame) && !is_unnamed_library_code(frame)) {
+    if (waiter == nullptr && is_place(frame)) {
       seen.caller = frame;
       break;
     }
@@ -136,7 +145,7 @@ std::string without_word(std::string_view variable) {
 
 std::string LockNames::name(std::uint32_t pid, std::uint64_t address, std::string_view variable,
                             std::span<const std::string_view> leaf_first) {
-  const auto [seen_kind, caller] = look_at(leaf_first);
+  const auto [seen_kind, caller] = examine(leaf_first);
   const bool is_of_thread = (address & stream::kEndOfThreadBit) != 0;
   const std::string_view kind = !seen_kind.empty() ? seen_kind : is_of_thread ? kThread : kOther;
   const std::string_view place = caller.empty() ? "an unknown place" : caller;

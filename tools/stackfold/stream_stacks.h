@@ -65,8 +65,8 @@ inline std::uint64_t begin_of(const stream::Sample& sample, const stream::Event&
 ///   void forget_made_up(pid, start, end);
 ///   std::uint32_t word(std::string_view);   a frame that represents no code, "--"
 ///   std::uint32_t unknown() const;          the frame of an unknown place
-///   std::string_view text(std::uint32_t) const;              a frame's text, for names of locks
-///   std::string_view variable(pid, address);                 empty if it is unknown
+///   void add_names(std::uint32_t, std::vector<std::string_view>&) const;  of a frame, innermost
+///   first std::string_view variable(pid, address);                 empty if it is unknown
 ///   std::uint32_t root(pid, tid, const stream::ProcessTable&);      a thread's name
 ///   void forget_roots();                    threads may have new names from now on
 ///   bool has_made_up() const;  bool has_lines() const;
@@ -165,11 +165,13 @@ class StreamStacks {
     const stream::Event& event = *session_.event();
     const std::string_view name = event.name;
     const bool is_of_holder = name == stream::kHolderEvent;
-    if ((is_of_holder || name == stream::kWakerEvent || name == stream::kEarlierWakerEvent) &&
-        !options_.all_events && options_.event != event.name) {
-      keep_waker(misc);
-      blames_waker_ = is_of_holder;
-      return std::nullopt;
+    if (is_of_holder || name == stream::kWakerEvent || name == stream::kEarlierWakerEvent) {
+      if (!options_.all_events && options_.event != event.name) {
+        keep_waker(misc);
+        blames_waker_ = is_of_holder;
+        return std::nullopt;
+      }
+      waker_.clear();  // wakers are shown alone
     }
     // Entries and returns of calls are marks, not samples.
     if (options_.event != event.name && stream::span_event(event.name))
@@ -194,8 +196,8 @@ class StreamStacks {
     return Taken{sample, event, root_first_, current_waker_, blames_waker_};
   }
 
-  /// Keeps the stack of the thread that ended the next sample's wait.  A waker of the same time that
-  /// was kept before ended a wait of this one.
+  /// Keeps the stack of the thread that ended the next sample's wait.  A waker of the same time
+  /// that was kept before ended a wait of this one.
   void keep_waker(std::uint16_t misc) {
     const stream::Sample& sample = *session_.sample();
     constexpr unsigned kMaxWakers = 4;
@@ -237,11 +239,10 @@ class StreamStacks {
     std::vector<std::string_view> leaf_first;
     for (auto frame = root_first_.rbegin();
          frame != root_first_.rend() && leaf_first.size() < kMostFrames; ++frame)
-      leaf_first.push_back(places_.text(*frame));
+      places_.add_names(*frame, leaf_first);
     const std::string_view variable =
         places_.variable(sample.pid, sample.data_address & ~stream::kEndOfThreadBit);
-    return places_.word(
-        locks_.name(sample.pid, sample.data_address, variable, leaf_first));
+    return places_.word(locks_.name(sample.pid, sample.data_address, variable, leaf_first));
   }
 
   /// Returns the frames of the current sample.
@@ -307,8 +308,8 @@ class StreamStacks {
   std::vector<std::uint32_t> root_first_;  ///< of the current sample
   std::vector<std::uint32_t> waker_;  ///< the stack that woke the next sample's thread, leaf first
   std::vector<std::uint32_t> current_waker_;
-  unsigned wakers_ = 0;              ///< number of stacks in waker_
-  bool blames_waker_ = false;        ///< the last waker is a holder
+  unsigned wakers_ = 0;        ///< number of stacks in waker_
+  bool blames_waker_ = false;  ///< the last waker is a holder
   LockNames locks_;
   std::uint64_t waker_time_ns_ = 0;  ///< time of waker_; the next sample must have the same time
   StreamReport report_;

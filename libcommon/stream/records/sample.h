@@ -23,7 +23,7 @@ struct Sample {
   std::uint64_t ip = 0;  ///< avma, in the sampled process or the kernel
   std::uint32_t pid = 0;
   std::uint32_t tid = 0;
-  std::uint64_t time_ns = 0;  ///< in the stream's clock; 0 if the event has none
+  std::uint64_t time_ns = 0;       ///< in the stream's clock; 0 if the event has none
   std::uint64_t data_address = 0;  ///< avma of data; 0 if the event has none
   std::uint32_t cpu = 0;
   std::uint64_t period = 1;

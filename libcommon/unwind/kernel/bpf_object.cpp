@@ -342,7 +342,8 @@ std::vector<Waker> LoadedObject::wakers(std::uint32_t number) const {
     return {};
   const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32U); };
   const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
-  const auto pairs = words.subspan(1, std::min<std::size_t>(words.front() & 0xffff, 2 * kMaxWakers));
+  const auto pairs =
+      words.subspan(1, std::min<std::size_t>(words.front() & 0xffff, 2 * kMaxWakers));
   std::vector<Waker> wakers;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
     wakers.push_back({high(pairs[i]), low(pairs[i]), high(pairs[i + 1]), low(pairs[i + 1])});

@@ -44,12 +44,12 @@ struct LoadOptions {
   /// Of switches: the thread that ended each wait, the one that ended a wait of that thread
   /// meanwhile, and so on: up to kMaxWakers.
   std::uint32_t max_wakers = 0;
-  bool only_locks = false;           ///< counts only waits for futexes, with the futex
-  bool only_targets = false;         ///< records only add_target()'s processes, and those they fork
-  PassOn pass_on = kPassNothing;     ///< which samples, and switches, come with a copy
-  bool with_reuse = true;            ///< reuses each thread's last stacks
-  bool check_reuse = false;          ///< walks anew even so, and counts differences
-  bool with_probes = false;          ///< of samples: also those of CounterKind::kProbe
+  bool only_locks = false;        ///< counts only waits for futexes, with the futex
+  bool only_targets = false;      ///< records only add_target()'s processes, and those they fork
+  PassOn pass_on = kPassNothing;  ///< which samples, and switches, come with a copy
+  bool with_reuse = true;         ///< reuses each thread's last stacks
+  bool check_reuse = false;       ///< walks anew even so, and counts differences
+  bool with_probes = false;       ///< of samples: also those of CounterKind::kProbe
   std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: counted times
   /// Bit 0: preempted; other bits: TASK_... of include/linux/sched.h shifted left by one.
   std::uint32_t states = ~std::uint32_t{0};

@@ -8,8 +8,8 @@
 //     words 1...  the frames, the innermost first: of user stacks as in Frame
 //
 // Wakers, which end waits, are stored in the same way.  They have bit 25 of word 0, and two words
-// for each waker in place of frames.  The first ended the wait, the second ended the last wait of the
-// first, and so on:
+// for each waker in place of frames.  The first ended the wait, the second ended the last wait of
+// the first, and so on:
 //
 //     word 1      tgid << 32 | tid: of the current thread, which the real waker may have
 //                 interrupted; 0: the idle task; see EndOfWait

@@ -300,7 +300,7 @@ void* interrupt(void* argument) {
 }
 
 void signal_case() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = [](int) {};
   sigaction(SIGUSR1, &action, nullptr);
   pthread_t self = pthread_self();
@@ -376,9 +376,9 @@ bool run_case(const char* name) {
     const char* name;
     void (*run)();
   };
-  constexpr Case kCases[] = {
-      {"join", join_case},       {"timeout", timeout_case}, {"signal", signal_case},
-      {"process", process_case}, {"bad", wait_for_bad},     {"blocked", wait_for_semaphore}};
+  constexpr Case kCases[] = {{"join", join_case},     {"timeout", timeout_case},
+                             {"signal", signal_case}, {"process", process_case},
+                             {"bad", wait_for_bad},   {"blocked", wait_for_semaphore}};
   for (const Case& each : kCases)
     if (std::strcmp(name, each.name) == 0)
       return each.run(), true;

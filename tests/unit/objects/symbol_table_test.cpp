@@ -191,6 +191,24 @@ BOOST_AUTO_TEST_CASE(a_separate_debug_file_gives_the_rest) {
     BOOST_TEST(both.at(i).name == full.at(i).name);
 }
 
+BOOST_AUTO_TEST_CASE(a_table_of_data_has_all_variables_and_no_function) {
+  const std::string path = test_binary("inlined");
+  const auto expected = names_by_address(
+      output_of("readelf -sW $(readlink -f " + path +
+                ") | awk '$4 == \"OBJECT\" && $7 ~ /^[0-9]+$/ && $3 > 0 { print $2, $8 }'"));
+  BOOST_REQUIRE(!expected.empty());
+  const SymbolTable table(image_of(path), pe::objects::SymbolKind::kData);
+  for (const auto& [address, names] : expected) {
+    const auto symbol = table.find(address);
+    BOOST_REQUIRE(symbol.has_value());
+    BOOST_TEST(names.contains(std::string(symbol->name)));
+    BOOST_TEST(symbol->svma == address);
+  }
+  const auto functions = SymbolTable(image_of(path));
+  for (std::uint32_t i = 0; i < functions.size(); ++i)
+    BOOST_TEST(!table.find(functions.at(i).svma));
+}
+
 BOOST_AUTO_TEST_CASE(an_image_without_symbols_has_none) {
   const SymbolTable table = table_of("labels_stripped.so");
   BOOST_TEST(table.empty());

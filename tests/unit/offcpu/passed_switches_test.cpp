@@ -260,4 +260,21 @@ BOOST_AUTO_TEST_CASE(a_thread_with_the_number_of_one_that_has_ended_keeps_its_st
   BOOST_TEST(engine.passed.stack_since(43, 150) == nullptr);
 }
 
+BOOST_AUTO_TEST_CASE(the_end_of_a_wait_has_its_lock_and_its_waker) {
+  Engine engine;
+  SampleRecord end = back_at(200, 100);
+  end.ip = 0x1000;
+  end.user_stack = 9;
+  engine.leave(left_at(100), 0x400);
+  engine.come_back(end);
+  std::uint64_t lock = 0;
+  std::uint32_t waker = 0;
+  engine.passed.walk_until(kAlways, [&](const offcpu::Wait& wait, std::uint32_t by) {
+    lock = wait.lock;
+    waker = by;
+  });
+  BOOST_TEST(lock == 0x1000U);
+  BOOST_TEST(waker == 9U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -75,7 +75,9 @@ BOOST_AUTO_TEST_CASE(the_waker_of_a_waker_comes_before_it) {
   const Stack stack{.ip = 100, .misc = PERF_RECORD_MISC_KERNEL, .chain = {100, 2}};
   const auto by = [](std::uint32_t tid) {
     return pe::offcpu::WokenBy{
-        .pid = 6, .tid = tid, .stack = {.ip = tid, .misc = PERF_RECORD_MISC_KERNEL, .chain = {tid}}};
+        .pid = 6,
+        .tid = tid,
+        .stack = {.ip = tid, .misc = PERF_RECORD_MISC_KERNEL, .chain = {tid}}};
   };
   const pe::offcpu::WokenBy two[] = {by(60), by(70)};
   const pe::offcpu::WokenBy others[] = {by(60), by(80)};

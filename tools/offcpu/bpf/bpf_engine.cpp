@@ -87,8 +87,7 @@ BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
       writer(this->out),
       stream(writer, engine.layout_, engine.request_),
       drain(stream, engine.layout_),
-      waits(writer,
-            WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.only_locks),
+      waits(writer, WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.only_locks),
             engine.command()),
       tables(stream.history(), *engine.object_, objects::FileMatch::kSameInode),
       passed(stream, engine.layout_, engine.first_id(), engine.stacks_.chains()) {}
@@ -102,18 +101,19 @@ std::string BpfEngine::why_unable(const record::Target& target) {
 }
 
 BpfEngine::Object BpfEngine::load(const Options& options, const record::Target& target) {
-  return unwind::load({.program = unwind::Program::kOnSwitch,
-                       .with_kernel_stacks = !options.request.user_only && !options.choice.only_locks,
-                       .with_kernel_threads = target.is_everything,
-                       .with_user_stacks = !options.request.kernel_only,
-                       .max_wakers = most_wakers(options.choice),
-                       .only_locks = options.choice.only_locks,
-                       .only_targets = !target.is_everything,
-                       .pass_on = unwind::kPassUnfinished,
-                       .min_ns = options.choice.min_ns,
-                       .max_ns = options.choice.max_ns,
-                       .states = state_mask(options.choice),
-                       .ring_bytes = kRingBytes});
+  return unwind::load(
+      {.program = unwind::Program::kOnSwitch,
+       .with_kernel_stacks = !options.request.user_only && !options.choice.only_locks,
+       .with_kernel_threads = target.is_everything,
+       .with_user_stacks = !options.request.kernel_only,
+       .max_wakers = most_wakers(options.choice),
+       .only_locks = options.choice.only_locks,
+       .only_targets = !target.is_everything,
+       .pass_on = unwind::kPassUnfinished,
+       .min_ns = options.choice.min_ns,
+       .max_ns = options.choice.max_ns,
+       .states = state_mask(options.choice),
+       .ring_bytes = kRingBytes});
 }
 
 BpfEngine::BpfEngine(const Options& options, const record::Target& target, Object object)
@@ -350,8 +350,15 @@ void BpfEngine::add_unfinished() {
     const Stack* passed = recording_->passed.stack_since(key.tid, since_ns);
     if (passed == nullptr)
       stacks_.count(key.user_stack, 1);
-    recording_->waits.hold({stopped_ns_, key.tgid, key.tid, length_ns, 1,
-                            passed != nullptr ? *passed : stacks_.stack_of(key), true, {}, key.lock});
+    recording_->waits.hold({stopped_ns_,
+                            key.tgid,
+                            key.tid,
+                            length_ns,
+                            1,
+                            passed != nullptr ? *passed : stacks_.stack_of(key),
+                            true,
+                            {},
+                            key.lock});
   }
 }
 

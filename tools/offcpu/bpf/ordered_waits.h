@@ -32,8 +32,7 @@ class OrderedWaits {
  public:
   /// Leaves out the waits of `command` before its program starts, because they are our own doing.
   /// `writer` must outlive `waits`, which write to it.
-  OrderedWaits(stream::StreamWriter& writer, WaitWriter waits,
-               std::optional<std::uint32_t> command)
+  OrderedWaits(stream::StreamWriter& writer, WaitWriter waits, std::optional<std::uint32_t> command)
       : writer_(writer),
         waits_(std::move(waits)),
         command_(command),

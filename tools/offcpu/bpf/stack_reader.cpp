@@ -18,7 +18,8 @@ std::vector<WokenBy> StackReader::wakers(std::uint32_t number) {
 WokenBy StackReader::waker(const unwind::Waker& waker) {
   WokenBy by{waker.tgid, waker.tid};
   std::vector<std::uint64_t> chain;
-  const bool is_interrupt = chains_.add_waking_kernel_part(object_.stack(waker.kernel_stack), chain);
+  const bool is_interrupt =
+      chains_.add_waking_kernel_part(object_.stack(waker.kernel_stack), chain);
   if (is_user_only_)
     chain.clear();
   if (is_interrupt)

@@ -42,11 +42,10 @@ Index Places::find(std::uint32_t pid, const stream::CallChainEntry& entry,
   return known.place;
 }
 
-std::string_view Places::text(Index place) const {
+void Places::add_names(Index place, std::vector<std::string_view>& names) const {
   const exports::Place& found = profile_.places()[place];
-  if (found.line_count == 0)
-    return {};
-  return profile_.functions()[profile_.lines()[found.first_line].function].name;
+  for (Index n = 0; n < found.line_count; ++n)
+    names.push_back(profile_.functions()[profile_.lines()[found.first_line + n].function].name);
 }
 
 std::string_view Places::variable(std::uint32_t pid, std::uint64_t address) {

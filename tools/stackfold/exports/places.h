@@ -36,8 +36,8 @@ class Places {
   void forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end);
   Index word(std::string_view text) { return profile_.word(text); }
   [[nodiscard]] Index unknown() const noexcept { return unknown_; }
-  /// Returns the name of the innermost function of a place.
-  [[nodiscard]] std::string_view text(Index place) const;
+  /// Appends the names of the functions of a place, the innermost first.
+  void add_names(Index place, std::vector<std::string_view>& names) const;
   /// As Locations::variable().
   std::string_view variable(std::uint32_t pid, std::uint64_t address);
   Index root(std::uint32_t pid, std::uint32_t tid, const stream::ProcessTable& processes);

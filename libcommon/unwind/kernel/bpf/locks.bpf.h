@@ -1,5 +1,5 @@
-// Finds out, from the registers with which a thread entered the kernel, whether it waits for a futex
-// or wakes the threads that do.  Locks, condition variables and the like are futexes.
+// Finds out, from the registers with which a thread entered the kernel, whether it waits for a
+// futex or wakes the threads that do.  Locks, condition variables and the like are futexes.
 //
 // System calls: arch/x86/entry/syscalls/syscall_64.tbl; include/uapi/linux/futex.h.
 // SPDX-License-Identifier: MIT
@@ -42,16 +42,16 @@ static __always_inline uint64_t futex_of(const struct pt_regs* regs) {
   return bpf_probe_read_user(&address, sizeof address, (const void*)(first + 8)) ? 0 : address;
 }
 
-/// Whether the current thread wakes threads that wait for a futex.  The end of a thread does so, too
-/// (set_tid_address(2)).
+/// Whether the current thread wakes threads that wait for a futex.  The end of a thread does so,
+/// too (set_tid_address(2)).
 static __always_inline bool releases_futex(struct task_struct* current) {
   if (!current->mm || (current->flags & PF_KTHREAD))
     return false;
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(current);
   const uint64_t call = regs->orig_ax;
-  return call == kCallFutex ? is_futex_call(regs, false)
-                            : call == kCallFutexWake || call == kCallFutexRequeue ||
-                                  (current->flags & PF_EXITING);
+  return call == kCallFutex
+             ? is_futex_call(regs, false)
+             : call == kCallFutexWake || call == kCallFutexRequeue || (current->flags & PF_EXITING);
 }
 
 /// Returns what else ended the wait of a task, which entered the kernel with these registers.

@@ -148,8 +148,8 @@ static __always_inline bool is_same_key(const struct SumKey* a, const struct Sum
 /// Adds to the sum of the thread's wait.  Only one of its waits ends at a time.
 static __always_inline void add(struct ThreadState* thread, uint64_t ns, uint64_t now) {
   const struct SumKey* key = &thread->key;
-  const uint32_t hash = key->user_stack + key->kernel_stack + key->waker + key->state +
-                        (uint32_t)(key->lock >> 3);
+  const uint32_t hash =
+      key->user_stack + key->kernel_stack + key->waker + key->state + (uint32_t)(key->lock >> 3);
   uint32_t* number = &thread->sums[hash & (kThreadSums - 1)];
   struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, number);
   if (!keyed || !is_same_key(&keyed->key, key)) {

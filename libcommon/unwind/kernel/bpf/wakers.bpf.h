@@ -49,7 +49,8 @@ static __always_inline uint32_t number_waker(struct ThreadState* thread, struct 
 }
 
 /// Adds the wakers of the current thread, which was woken while `thread` waited.
-static __always_inline void add_earlier_wakers(struct Waking* waking, const struct Waking* earlier) {
+static __always_inline void add_earlier_wakers(struct Waking* waking,
+                                               const struct Waking* earlier) {
 #pragma unroll
   for (uint32_t i = 2; i < 2 * kMaxWakers; ++i)
     waking->words[i] = i < 2 * max_wakers ? earlier->words[i - 2] : 0;
@@ -66,8 +67,7 @@ static __always_inline uint32_t take_waker(void* context, struct task_struct* ta
   waking->count = 2;
   thread->ended_by_exit = (current->flags & PF_EXITING) != 0;
   if (only_locks && !releases_futex(current)) {
-    waking->words[0] =
-        other_end_of_wait(task, (const struct pt_regs*)bpf_task_pt_regs(task));
+    waking->words[0] = other_end_of_wait(task, (const struct pt_regs*)bpf_task_pt_regs(task));
     waking->words[1] = 0;
     return number_waker(thread, scratch, counted);
   }
