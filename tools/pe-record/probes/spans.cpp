@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <variant>
 
 #include "base/error.h"
@@ -27,6 +28,15 @@ objects::Image open_image(const std::string& path) {
   if (!std::holds_alternative<objects::Image>(opened))
     throw Error(fmt::format("--span: {}: not a usable ELF file", path));
   return std::move(std::get<objects::Image>(opened));
+}
+
+/// Names the option in a message about a probe.
+std::string for_span(const Error& error) {
+  constexpr std::string_view kOfEvents = "--event: ";
+  std::string text = error.what();
+  if (text.starts_with(kOfEvents))
+    text.replace(0, kOfEvents.size(), "--span: ");
+  return text;
 }
 
 SpanProbes follow(const std::string& function, const Probe& entry) {
@@ -69,7 +79,13 @@ std::vector<SpanProbes> resolve_spans(const std::vector<std::string>& functions,
   record::Request request;
   for (const std::string& function : functions)
     request.events.push_back(std::string(kProbe) + function);
-  resolve_probes(request, target, command);
+  try {
+    resolve_probes(request, target, command);
+  } catch (const UsageError& error) {
+    throw UsageError(for_span(error));
+  } catch (const Error& error) {
+    throw Error(for_span(error));
+  }
   std::vector<SpanProbes> spans;
   for (const std::string& event : request.events)
     spans.push_back(follow(event.substr(kProbe.size()), request.probes.at(event)));
