@@ -53,6 +53,9 @@ class Ending {
   /// called before.
   void stop();
 
+  /// Ends the recording as a signal does.
+  void end_now() { end_by(Ended::kSignal); }
+
   /// Waits until a write to `fd` does not block.  Returns false if the output must be cut off.
   bool wait_for_room(int fd);
   [[nodiscard]] bool was_cut_off() const noexcept { return was_cut_off_; }

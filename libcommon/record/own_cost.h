@@ -17,6 +17,8 @@ class OwnCost {
   /// The recording starts, or ends, at this time (CLOCK_MONOTONIC, in nanoseconds).
   void begin_wall(std::uint64_t now_ns) noexcept { began_ns_ = now_ns; }
   void end_wall(std::uint64_t now_ns) noexcept { ended_ns_ = now_ns; }
+  /// Returns the length of the recording in seconds.
+  [[nodiscard]] double wall_seconds() const;
   /// Describes the cost so far: "own CPU 0.031 s, 0.31 % of 10.00 s".
   [[nodiscard]] std::string describe() const;
   /// Returns the length of the recording: "10.00 s".
@@ -26,7 +28,6 @@ class OwnCost {
   [[nodiscard]] std::string describe_share() const;
 
  private:
-  [[nodiscard]] double wall_seconds() const;
   [[nodiscard]] double cpu_seconds() const;
   double cpu_before_;  ///< seconds
   std::uint64_t began_ns_ = 0, ended_ns_ = 0;

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "inprocess/runtime/tick.h"
 #include "inprocess/sampler/layout.h"
 #include "record/probes/probe.h"
+#include "record/probes/weight.h"
 
 namespace pe::record {
 
@@ -79,6 +81,11 @@ struct Request {
   std::vector<std::string> events = {};      ///< empty: cycles, or cpu-clock where there is no PMU
   std::map<std::string, Probe> probes = {};  ///< the events that are probes, by name
   std::vector<SpanProbes> spans = {};        ///< recorded beside the events
+  std::map<std::string, EventWeight> weights = {};      ///< by event: a sample counts its value
+  std::map<std::string, std::string> filters = {};      ///< by tracepoint: the kernel's filter
+  std::map<std::string, std::string> shown_names = {};  ///< by event, if it has another name
+  std::set<std::string> each_pass = {};  ///< the events that have a sample each time they happen
+  std::optional<std::uint64_t> max_hits = {};  ///< a second; more end the recording
   std::uint64_t frequency_hz = kDefaultHz;
   bool frequency_was_given = false;          ///< else every pass of a tracepoint is recorded
   std::optional<std::uint64_t> period = {};  ///< instead of a frequency

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <utility>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
@@ -44,6 +47,7 @@ CounterSource::CounterSource(const Options& options, record::Session& session)
   }
   if (session.child() != nullptr)
     program_ = options.command.front();
+  set_weights();
   record::keep_rights_to_record(bpf_ != nullptr);
 }
 
@@ -64,6 +68,7 @@ void CounterSource::start() {
 void CounterSource::start_clock(std::uint64_t now_ns) {
   if (counters_->sampled_clock())
     time_.emplace(session_.target());
+  hits_since_ns_ = now_ns;
   session_.start_clock(now_ns);
 }
 
@@ -74,8 +79,45 @@ std::vector<int> CounterSource::fds() const {
   return fds;
 }
 
+/// Tells the stream which samples have a weight, by the ids of their counters.
+void CounterSource::set_weights() {
+  std::map<std::uint64_t, record::Weight> weights;
+  for (const record::OpenedEvent& event : counters_->events())
+    for (const std::uint64_t id : event.ids)
+      if (event.weight)
+        weights.emplace(id, event.weight->weight);
+  if (weights.empty())
+    return;
+  record::Weigher weigher(std::move(weights), stream_->layout());
+  if (bpf_)
+    weigher.trust_periods();
+  stream_->weigh_by(std::move(weigher), request_.with_raw_data && !request_.keep_stacks);
+}
+
+/// Ends the recording if the target passes its probes too often.
+void CounterSource::check_hits() {
+  constexpr std::uint64_t kLeastNs = 250'000'000;
+  const std::uint64_t now_ns = monotonic_ns();
+  if (!request_.max_hits || is_over_ || now_ns - hits_since_ns_ < kLeastNs)
+    return;
+  std::uint64_t hits = drain_->passed().samples + (bpf_ ? bpf_->lost() : 0);
+  for (std::size_t event = 0; event < counters_->events().size(); ++event)
+    hits += counters_->lost(event).value_or(0);
+  const double seconds = static_cast<double>(now_ns - hits_since_ns_) / kNsPerSecond;
+  const double rate = static_cast<double>(hits - hits_before_) / seconds;
+  hits_since_ns_ = now_ns;
+  hits_before_ = hits;
+  if (rate <= static_cast<double>(*request_.max_hits))
+    return;
+  is_over_ = true;
+  session_.say(fmt::format("stopped: {:.0f} hits per second are more than --max-hits {}", rate,
+                           *request_.max_hits));
+  session_.ending().end_now();
+}
+
 std::optional<std::uint64_t> CounterSource::pass() {
   drain_->pass(counters_->rings());
+  check_hits();
   if (time_)
     time_->look();
   return drain_->urgency_ns();
@@ -95,9 +137,22 @@ record::Closing CounterSource::finish(record::Ended /*ended*/) {
   add_unsampled(closing, passed);
   if (passed.marks > 0)
     closing.detail(plural(passed.marks, "mark") + " of entries and exits");
+  add_weights(closing);
   if (bpf_)
     bpf_->describe(*stream_, closing);
   return closing;
+}
+
+void CounterSource::add_weights(record::Closing& closing) const {
+  const record::Weigher* const weigher = stream_->weigher();
+  if (weigher == nullptr)
+    return;
+  if (weigher->negative() > 0)
+    closing.doubts.push_back(fmt::format("{} with a negative value, such as an error: counted as 0",
+                                         plural(weigher->negative(), "sample")));
+  if (weigher->unknown() > 0)
+    closing.doubts.push_back(fmt::format("{} whose value could not be read: counted as 0",
+                                         plural(weigher->unknown(), "sample")));
 }
 
 void CounterSource::add_unsampled(record::Closing& closing, const record::Passed& passed) const {

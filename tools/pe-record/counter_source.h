@@ -27,9 +27,14 @@ class CounterSource final : public RingSource {
  private:
   /// Samples start: the duration, the target's CPU time and our own count from `now_ns`.
   void start_clock(std::uint64_t now_ns);
+  void set_weights();
+  void check_hits();
+  void add_weights(record::Closing& closing) const;
   void add_unsampled(record::Closing& closing, const record::Passed& passed) const;
 
   std::optional<record::Counters> counters_;
+  std::uint64_t hits_since_ns_ = 0, hits_before_ = 0;  ///< when check_hits() last counted, and what
+  bool is_over_ = false;                               ///< there were too many hits
 };
 
 }  // namespace pe::recorder

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "inprocess/sampler/layout.h"
+#include "pe-record/probes/ready_made.h"
 #include "record/engines/kernel/attributes.h"
 #include "record/engines/kernel/event_name.h"
 #include "record/probes/probe_name.h"
@@ -49,6 +50,11 @@ constexpr Choice<record::Clock> kClocks[] = {
 bool has_probes(const record::Request& request) {
   return std::any_of(request.events.begin(), request.events.end(),
                      [](const std::string& event) { return record::is_probe(event); });
+}
+
+/// Are there events that the engine bpf records at less cost to the target than others?
+bool is_for_bpf(const record::Request& request) {
+  return has_probes(request) || request.each_pass.contains("page-faults");
 }
 
 /// Returns what keeps the engine bpf from probes; empty if nothing does.  Its program runs for all
@@ -170,7 +176,7 @@ void check_engine(const CommandLine& line, Options& options) {
   const std::string problem = problem_of_bpf(line, options);
   if (request.engine == Engine::kBpf && !problem.empty())
     throw UsageError(problem);
-  options.prefers_bpf = has_probes(request) && problem.empty();
+  options.prefers_bpf = is_for_bpf(request) && problem.empty();
   check_wall(options);
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");
@@ -178,12 +184,35 @@ void check_engine(const CommandLine& line, Options& options) {
     check_signal_ring(request);
 }
 
-/// Checks the grammar only: an unknown event is refused when its counters are opened.
-std::vector<std::string> read_events(const std::string& list) {
-  std::vector<std::string> events = record::split_events(list);
-  for (const std::string& event : events)
+/// Reads --event.  Checks the grammar only: an unknown event is refused when its counters are
+/// opened.
+void read_events(const std::string& list, Options& options) {
+  for (const std::string& event : record::split_events(list)) {
+    if (add_ready_made(event, options.request, options.weights))
+      continue;
     (void)record::parse_event(event);
-  return events;
+    options.request.events.push_back(event);
+  }
+}
+
+/// Reads --filter, --weight and --max-hits.
+void read_hits(const CommandLine& line, Options& options) {
+  record::Request& request = options.request;
+  if (const auto* filter = line.text("filter")) {
+    const auto tracepoint =
+        std::find_if(request.events.rbegin(), request.events.rend(), [](const std::string& event) {
+          return record::parse_event(event).kind == record::EventName::Kind::kTracepoint;
+        });
+    if (tracepoint == request.events.rend())
+      throw UsageError("--filter: there is no tracepoint in --event");
+    request.filters[*tracepoint] = *filter;
+  }
+  if (const auto* field = line.text("weight"))
+    options.weights[""] = {.field = *field, .unit = {}};
+  if (line.has("weight") && request.events.empty())
+    throw UsageError("--weight needs --event");
+  if (const auto* value = line.text("max-hits"))
+    request.max_hits = record::read_positive("--max-hits", "not a number of hits", *value);
 }
 
 /// Returns the highest rate that the engine accepts.
@@ -258,9 +287,16 @@ void add_options(po::options_description& options) {
        "samples per second and CPU, or max (default 997 for a command, else 99)")  //
       ("count,c", text("PERIOD"), "record a sample every PERIOD events instead")   //
       ("event,e", text("EVENT[,EVENT]"),
-       "events to count, as in perf list (default cycles, else cpu-clock)")  //
+       "events to count, as in perf list (default cycles, else cpu-clock); "
+       "probes: uprobe:PATH:FUNC, uretprobe:, usdt:, kprobe:, kretprobe:; "
+       "ready-made: io, net, faults, writes")  //
       ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
        "also record when calls of FUNC, or PATH:FUNC, start and end (repeatable)")  //
+      ("filter", text("EXPR"), "record a tracepoint only if EXPR: 'bytes > 4096'")  //
+      ("weight", text("FIELD"),
+       "a sample counts the value of FIELD, arg0 to arg5, or retval")               //
+      ("max-hits", text("N"), "stop if there are more than N samples a second")     //
+      ("list", text("PATTERN"), "list the events and probes that match, and exit")  //
       ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")    //
       ("stacks,g", "record call chains (the default)")                              //
       ("call-graph", one_of("HOW", kCallGraphs),
@@ -292,8 +328,9 @@ Options read_options(const CommandLine& line) {
   request.clock = choose(line, "clock", kClocks, request.clock);
   read_rate(line, options.target.is_command, request);
   if (const auto* list = line.text("event"))
-    request.events = read_events(*list);
+    read_events(*list, options);
   options.spans = line.texts("span");
+  read_hits(line, options);
   options.duration_ns = record::read_duration(line);
   read_stacks(line, request);
   record::read_recording(line, request);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/cli/run.h"
+#include "pe-record/probes/ready_made.h"
 #include "record/session.h"
 
 namespace pe::recorder {
@@ -18,6 +19,7 @@ struct Options : record::SessionRequest {
   /// Are there probes, which the engine bpf can record?  It adds the least to each hit: no copy of
   /// a stack, and one counter for all CPUs.
   bool prefers_bpf = false;
+  WantedWeights weights;  ///< by event; "": of all others
 };
 
 void add_options(boost::program_options::options_description& options);

@@ -12,6 +12,8 @@
 #include "pe-record/counter_source.h"
 #include "pe-record/engine_source.h"
 #include "pe-record/options.h"
+#include "pe-record/probes/fields.h"
+#include "pe-record/probes/list.h"
 #include "pe-record/probes/resolve.h"
 #include "pe-record/probes/spans.h"
 #include "record/engines/refused.h"
@@ -79,11 +81,14 @@ Opened open_engine(const Options& options, Io& io) {
 int work(const CommandLine& line, Io& io) {
   if (line.has("check"))
     return recorder::check(line, io);
+  if (line.has("list"))
+    return recorder::list_events(line, io);
   Options options = recorder::read_options(line);
   record::tidy(options.target);
   record::check_output(options, io);
   recorder::resolve_probes(options.request, options.target, options.command);
   options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
+  recorder::resolve_fields(options.request, options.weights);
   const bool needs_other =
       options.request.engine == Engine::kAuto && options.request.clock == record::Clock::kWall;
   std::string why_not = needs_other ? "counters do not count the time of --clock wall" : "";

@@ -31,6 +31,10 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
     closing.summary = fmt::format(
         "{} in {}, {}{}", plural(passed.samples, "sample"), session_.cost().describe_length(),
         record::describe_quality(lost_, stacks), session_.cost().describe_share());
+    if (!request_.probes.empty() && session_.cost().wall_seconds() > 0)
+      closing.summary +=
+          fmt::format(", {:.0f} hits per second",
+                      static_cast<double>(passed.samples + lost_) / session_.cost().wall_seconds());
     if (lost_ > 0)
       closing.doubt(
           fmt::format("{} lost, because the rings were full", plural(lost_, "sample")),

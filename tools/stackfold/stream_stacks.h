@@ -46,7 +46,8 @@ struct StreamReport : SampleChoice {
 /// between samples.
 inline bool is_weighed_by_period(const stream::Event& event) {
   const std::string_view unit = event.unit;  // compares sizes first
-  return unit == "ns" || unit == "bytes" || unit == "allocations";
+  return unit == "ns" || unit == "bytes" || unit == "allocations" || unit == "pages" ||
+         unit == "units";
 }
 
 /// Returns the time when what a sample counts began: a wait is before its sample.  A wait that is

@@ -91,6 +91,10 @@ void read_usdt(const std::string& text, std::string_view rest, ProbeName& probe)
   probe.function = rest.substr(last + 1);
   rest = rest.substr(0, last);
   const auto colon = rest.rfind(':');
+  if (colon == rest.npos && rest.find('/') != rest.npos) {  // "usdt:PATH:NAME"
+    probe.path = rest;
+    return;
+  }
   probe.path = colon == rest.npos ? "" : rest.substr(0, colon);
   probe.provider = colon == rest.npos ? rest : rest.substr(colon + 1);
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "record/stream/recorded_stream.h"
 
+#include <cstddef>
+#include <cstring>
+#include <span>
+
 #include "stream/user_copy.h"
 
 namespace pe::record {
@@ -26,6 +30,8 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
 perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
   perf_event_attr stated = unwinder_ ? stream::with_call_chain(attr) : attr;
   stated.read_format = 0;  // no sample carries a counter's value
+  if (drops_data_)
+    stated.sample_type &= ~std::uint64_t{PERF_SAMPLE_RAW};
   return stated;
 }
 
@@ -45,6 +51,9 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
   if (before_ && !record.is_sample() && !before_(record))
     return;
   follow(record);
+  if (record.is_sample() && weigher_)
+    if (const auto sample = stream::parse_sample(record, attr_))
+      return finish_weighed(record, *sample);
   finish(record);
 }
 
@@ -99,7 +108,24 @@ void RecordedStream::write_unwound(const stream::Record& record, const unwind::B
   stream::Record walked = record;
   walked.misc |= unwinder_->misc_of_walk();
   const auto text = stream::replace_user_copy(walked, *sample, chain, builder_, left_out);
-  finish(stream::view_record(std::as_bytes(std::span(text))));
+  const stream::Record finished = stream::view_record(std::as_bytes(std::span(text)));
+  return weigher_ ? finish_weighed(finished, *sample) : finish(finished);
+}
+
+/// `sample` has the registers and the data that the weight needs, which `record` may lack.
+void RecordedStream::finish_weighed(const stream::Record& record, const stream::Sample& sample) {
+  weighed_.assign(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
+  if (const auto weight = weigher_->weigh(record, sample);
+      weight && weigher_->period_offset() + sizeof *weight <= weighed_.size())
+    std::memcpy(weighed_.data() + weigher_->period_offset(), &*weight, sizeof *weight);
+  // The data is the last part, after its size.
+  const std::size_t data_bytes = sizeof(std::uint32_t) + sample.raw.size();
+  if (drops_data_ && data_bytes % sizeof(std::uint64_t) == 0 && weighed_.size() > data_bytes) {
+    weighed_.resize(weighed_.size() - data_bytes);
+    const auto bytes = static_cast<std::uint16_t>(weighed_.size());
+    std::memcpy(weighed_.data() + offsetof(perf_event_header, size), &bytes, sizeof bytes);
+  }
+  finish(stream::view_record(std::as_bytes(std::span(weighed_))));
 }
 
 void RecordedStream::finish(const stream::Record& record) {

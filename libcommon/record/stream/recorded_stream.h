@@ -5,11 +5,13 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "record/binary_keeper.h"
+#include "record/probes/weight.h"
 #include "record/request.h"
 #include "record/stream/mapped_ranges.h"
 #include "record/stream/memory_behind.h"
@@ -49,6 +51,14 @@ class RecordedStream {
   /// written.
   void set_marks(const std::vector<std::uint64_t>& ids) { marks_.insert(ids.begin(), ids.end()); }
   [[nodiscard]] bool is_mark(const stream::Record& record) const;
+  /// From now on replaces the period of samples by their weight.  `drops_data`: the stream leaves
+  /// out tracepoints' data, which only the weights need.
+  void weigh_by(Weigher weigher, bool drops_data) {
+    weigher_.emplace(std::move(weigher));
+    drops_data_ = drops_data;
+  }
+  /// Null if no sample has a weight.
+  [[nodiscard]] const Weigher* weigher() const noexcept { return weigher_ ? &*weigher_ : nullptr; }
 
   /// Returns the attr that the stream should state.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
@@ -92,6 +102,7 @@ class RecordedStream {
   void follow(const stream::Record& record);
 
   void finish(const stream::Record& record);
+  void finish_weighed(const stream::Record& record, const stream::Sample& sample);
 
   stream::StreamWriter& writer_;
   PassOn pass_on_;
@@ -105,6 +116,9 @@ class RecordedStream {
   std::optional<unwind::SampleUnwinder> unwinder_;
   std::optional<unwind::CodeTables> tables_;
   stream::RecordBuilder builder_;
+  std::optional<Weigher> weigher_;
+  bool drops_data_ = false;
+  std::string weighed_;  ///< the sample that finish_weighed() passes on
   MemoryBehind memory_;  ///< for the sample that has just arrived
   KeptBehind behind_;    ///< for the next sample to be written
 };

@@ -47,6 +47,8 @@ void write_head(RecordedStream& stream, std::span<const OpenedEvent> events,
         ids.first(std::min(ids.size(), kMaxIds)));
     if (!event.ids.empty())
       writer.write_event_name(event.ids.front(), event.name);
+    if (!event.ids.empty() && event.weight)
+      writer.write_event_unit(event.ids.front(), event.weight->unit);
   }
   write_origin(writer, engine);
 }

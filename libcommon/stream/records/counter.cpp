@@ -163,6 +163,12 @@ bool share_ring(const Fd& counter, const Fd& owner, int& error) {
   return shared;
 }
 
+bool set_filter(const Fd& counter, const std::string& filter, int& error) {
+  const bool is_set = ::ioctl(counter.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0;
+  error = is_set ? 0 : errno;
+  return is_set;
+}
+
 bool enable(const Fd& counter) { return ::ioctl(counter.get(), PERF_EVENT_IOC_ENABLE, 0) == 0; }
 bool disable(const Fd& counter) { return ::ioctl(counter.get(), PERF_EVENT_IOC_DISABLE, 0) == 0; }
 

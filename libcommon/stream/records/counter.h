@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -105,6 +106,11 @@ class Ring {
 /// Makes `counter` write into the ring that was mapped for `owner`.  Returns false and errno in
 /// `error` if the kernel refuses.
 bool share_ring(const Fd& counter, const Fd& owner, int& error);
+
+/// Sets the filter of a tracepoint's counter, such as "bytes > 4096" (perf_event_open(2),
+/// PERF_EVENT_IOC_SET_FILTER).  Counters that inherit it use it, too.  Returns false and errno in
+/// `error` if the kernel refuses.
+bool set_filter(const Fd& counter, const std::string& filter, int& error);
 
 /// Starts (or stops) the counter, also in threads that inherited it.  Returns false if the kernel
 /// refuses.

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "base/io/input.h"
@@ -15,13 +18,39 @@
 namespace pe::stream {
 namespace {
 
+constexpr std::array kFolders = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
+
+/// Parses "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:0;".  An array is "char comm[16]".
+std::optional<TracepointField> parse_field_line(std::string_view line) {
+  const auto after = [line](std::string_view key) -> std::optional<std::uint32_t> {
+    const auto begin = line.find(key);
+    if (begin == line.npos)
+      return std::nullopt;
+    const std::string_view rest = line.substr(begin + key.size());
+    return parse_number<std::uint32_t>(rest.substr(0, rest.find(';')));
+  };
+  constexpr std::string_view kStart = "\tfield:";
+  const auto offset = after(";\toffset:"), size = after(";\tsize:");
+  if (!line.starts_with(kStart) || !offset || !size)
+    return std::nullopt;
+  std::string_view declaration = line.substr(kStart.size());
+  declaration = declaration.substr(0, declaration.find(';'));
+  if (const auto bracket = declaration.rfind('['); declaration.ends_with(']') && bracket > 0)
+    declaration = declaration.substr(0, bracket);
+  const std::string_view name = declaration.substr(declaration.rfind(' ') + 1);
+  if (name.empty())
+    return std::nullopt;
+  return TracepointField{.offset = *offset,
+                         .size = *size,
+                         .name = std::string(name),
+                         .is_signed = after(";\tsigned:") == 1U};
+}
+
 /// Reads a file in the tracepoint's folder in tracefs.  Throws Error.
 std::string read_tracepoint_file(const std::string& name, std::string_view file) {
   const auto colon = name.find(':');
   const std::string path =
       fmt::format("{}/{}/{}", name.substr(0, colon), name.substr(colon + 1), file);
-  constexpr std::array kFolders = {"/sys/kernel/tracing/events",
-                                   "/sys/kernel/debug/tracing/events"};
   constexpr std::size_t kMaxBytes = 64UL * 1024;
   const char* readable = nullptr;
   const char* forbidden = nullptr;
@@ -74,23 +103,48 @@ TracepointField tracepoint_field(const std::string& name, std::string_view field
   return *found;
 }
 
+std::vector<TracepointField> tracepoint_fields(const std::string& name) {
+  return parse_tracepoint_fields(read_tracepoint_file(name, "format"));
+}
+
 std::optional<TracepointField> parse_tracepoint_field(std::string_view format,
                                                       std::string_view field) {
-  // "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;"
-  const auto at = format.find(fmt::format(" {};\toffset:", field));
-  const std::string_view line =
-      at == format.npos ? "" : format.substr(at, format.find('\n', at) - at);
-  const auto number_behind = [line](std::string_view key) -> std::optional<std::uint32_t> {
-    const auto begin = line.find(key);
-    if (begin == line.npos)
-      return std::nullopt;
-    const std::string_view rest = line.substr(begin + key.size());
-    return parse_number<std::uint32_t>(rest.substr(0, rest.find(';')));
-  };
-  const auto offset = number_behind("\toffset:"), size = number_behind("\tsize:");
-  if (!offset || !size)
-    return std::nullopt;
-  return TracepointField{*offset, *size};
+  for (TracepointField& known : parse_tracepoint_fields(format))
+    if (known.name == field)
+      return std::move(known);
+  return std::nullopt;
+}
+
+std::vector<TracepointField> parse_tracepoint_fields(std::string_view format) {
+  std::vector<TracepointField> fields;
+  while (!format.empty()) {
+    const std::string_view line = format.substr(0, format.find('\n'));
+    format.remove_prefix(std::min(line.size() + 1, format.size()));
+    if (auto field = parse_field_line(line))
+      fields.push_back(std::move(*field));
+  }
+  return fields;
+}
+
+std::vector<std::string> tracepoint_names() {
+  std::vector<std::string> names;
+  for (const char* folder : kFolders) {
+    std::error_code error;
+    std::filesystem::recursive_directory_iterator entries(folder, error);
+    for (; !error && entries != std::filesystem::recursive_directory_iterator();
+         entries.increment(error)) {
+      if (entries.depth() > 0)
+        entries.disable_recursion_pending();
+      const std::string group = entries->path().parent_path().filename().string();
+      std::string name = fmt::format("{}:{}", group, entries->path().filename().string());
+      if (entries.depth() == 1 && entries->is_directory(error) && is_tracepoint_name(name))
+        names.push_back(std::move(name));
+    }
+    if (!names.empty())
+      break;
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace pe::stream

@@ -122,6 +122,7 @@ class LoadedObject final : public BpfObject {
   void forget_process(std::uint32_t tgid) override;
 
   void attach_to_counter(int counter, std::uint64_t cookie, CounterKind kind) override;
+  void set_weight(std::uint64_t cookie, const HitWeight& weight) override;
   void pause(bool is_paused) override { skeleton_->bss->is_paused = is_paused ? 1 : 0; }
   void attach_to_switches() override;
   void detach() override { attached_.clear(), counter_links_.clear(); }
@@ -234,6 +235,11 @@ void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie, CounterK
   if (error != 0)
     throw_errno("eBPF: attaching to a counter", error);
   counter_links_.push_back(std::move(link));
+}
+
+void LoadedObject::set_weight(std::uint64_t cookie, const HitWeight& weight) {
+  if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.hit_weights), &cookie, &weight, BPF_ANY) != 0)
+    throw_errno("eBPF: weights of probes", errno);
 }
 
 void LoadedObject::attach_to_switches() {

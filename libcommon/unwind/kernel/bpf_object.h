@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "unwind/kernel/counter_kind.h"
+#include "unwind/kernel/hit_weight.h"
 #include "unwind/kernel/records.h"
 #include "unwind/kernel/table_store.h"
 #include "unwind/kernel/target_start.h"
@@ -92,6 +93,8 @@ class BpfObject : public TableStore {
   /// One counter of a probe is enough for all CPUs and all processes, but nothing inherits it.
   virtual void attach_to_counter(int counter, std::uint64_t cookie,
                                  CounterKind kind = CounterKind::kSampling) = 0;
+  /// Sets what the period of a probe's records is; otherwise it is 1.  Throws Error.
+  virtual void set_weight(std::uint64_t cookie, const HitWeight& weight) = 0;
   /// Sets whether samples are ignored.  Initially they are not.
   virtual void pause(bool is_paused) = 0;
   /// Starts counting switches.  Throws Error.

@@ -141,6 +141,56 @@ BOOST_AUTO_TEST_CASE(values_must_fit_and_be_there) {
              "--event: cpu/by-domain/: it needs values: event=1,domain=?");
 }
 
+BOOST_AUTO_TEST_CASE(probes_are_events_of_their_pmus) {
+  const pe::testing::TempDir folder;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    const std::filesystem::path path = folder / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  };
+  write("uprobe/type", "9\n");
+  write("uprobe/format/retprobe", "config:0\n");
+  write("uprobe/format/ref_ctr_offset", "config:32-63\n");
+  write("kprobe/type", "8\n");
+  write("kprobe/format/retprobe", "config:0\n");
+  const EventSources sources(folder / "");
+  using pe::record::Probe;
+  using pe::record::ProbeKind;
+  const auto text_at = [](std::uint64_t address) {
+    return std::string(reinterpret_cast<const char*>(static_cast<std::uintptr_t>(address)));
+  };
+  perf_event_attr attr{};
+  const Probe of_user{.kind = ProbeKind::kUsdt,
+                      .target = "/bin/sh",
+                      .offsets = {0x1234},
+                      .semaphore_offset = 0x5678};
+  sources.set_probe(attr, of_user);
+  BOOST_TEST(attr.type == 9U);
+  BOOST_TEST(attr.config == 0x5678'0000'0000U);
+  BOOST_TEST(text_at(attr.config1) == "/bin/sh");
+  BOOST_TEST(attr.config2 == 0x1234U);
+  const Probe of_kernel{.kind = ProbeKind::kKretprobe, .target = "vfs_read", .offsets = {0}};
+  sources.set_probe(attr, of_kernel);
+  BOOST_TEST(attr.type == 8U);
+  BOOST_TEST(attr.config == 1U);
+  BOOST_TEST(text_at(attr.config1) == "vfs_read");
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_without_probes_is_named) {
+  const pe::testing::TempDir folder;
+  perf_event_attr attr{};
+  const pe::record::Probe probe{
+      .kind = pe::record::ProbeKind::kKprobe, .target = "vfs_read", .offsets = {0}};
+  try {
+    EventSources(folder / "").set_probe(attr, probe);
+    BOOST_FAIL("accepted");
+  } catch (const pe::Error& error) {
+    BOOST_TEST(
+        std::string(error.what()).starts_with("--event: kprobe: this kernel has no kprobes"));
+    BOOST_TEST(std::string(error.what()).ends_with("CONFIG_KPROBE_EVENTS)"));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_most_similar_names_come_first) {
   const std::vector<std::string> names{"branches", "branch-misses", "faults", "minor-faults"};
   BOOST_TEST(similar_names("branchs", names) == std::vector<std::string>{"branches"},

@@ -2,24 +2,27 @@
 #include "pe-record/probes/resolve.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <variant>
 
 #include "base/error.h"
 #include "base/glob.h"
 #include "base/quote.h"
+#include "names/dwarf/source_places.h"
 #include "names/function_search.h"
 #include "objects/debug_file.h"
 #include "objects/go_program.h"
 #include "objects/image.h"
 #include "objects/static_probes.h"
+#include "objects/symbol_table.h"
+#include "pe-record/probes/probe_refusals.h"
 #include "pe-record/probes/probed_file.h"
-#include "record/engines/kernel/event_sources.h"
 #include "record/probes/probe_name.h"
 
 namespace pe::recorder {
@@ -37,17 +40,51 @@ struct ProbedFile {
   std::unique_ptr<names::FunctionSearch> functions{};
 };
 
-std::string_view why_not_opened(objects::OpenFailure failure) {
-  switch (failure) {
-    case objects::OpenFailure::kMissing:
-      return "no such file";
-    case objects::OpenFailure::kPermission:
-      return "may not be read";
-    case objects::OpenFailure::kNotElf:
-      return "not a program or library (a script has no functions: name its interpreter)";
-    default:
-      return "not a usable ELF file";
+std::unique_ptr<ProbedFile> open_probed(std::string path) {
+  auto opened = objects::Image::open(path);
+  if (const auto* failure = std::get_if<objects::OpenFailure>(&opened))
+    throw Error(fmt::format("--event: {}: {}", path, why_not_opened(*failure)));
+  auto file = std::make_unique<ProbedFile>(
+      ProbedFile{.path = std::move(path), .image = std::move(std::get<objects::Image>(opened))});
+  file->functions = std::make_unique<names::FunctionSearch>(file->image, file->path, file->finder);
+  return file;
+}
+
+std::uint64_t file_offset(const std::string& text, const ProbedFile& file, std::uint64_t svma) {
+  const auto offset = objects::file_offset_of_code(file.image.segments(), svma);
+  if (!offset)
+    throw Error(
+        fmt::format("--event: {}: {} has no code at {:#x}", in_quotes(text), file.path, svma));
+  return *offset;
+}
+
+/// Returns the place in the file of a static probe's semaphore; 0 if it has none.
+std::uint64_t semaphore_offset(const objects::Image& image, std::uint64_t svma) {
+  for (const objects::Segment& segment : image.segments())
+    if (svma != 0 && svma >= segment.svma && svma - segment.svma < segment.file_bytes)
+      return segment.file_offset + (svma - segment.svma);
+  return 0;
+}
+
+/// The static probes that match, by the name of their event.
+std::map<std::string, Probe> find_static(const std::string& text, const ProbeName& name,
+                                         const ProbedFile& file,
+                                         const std::vector<objects::StaticProbe>& known) {
+  std::map<std::string, Probe> probes;
+  for (const objects::StaticProbe& each : known) {
+    if (!matches_pattern(name.function, each.name) ||
+        !(name.provider.empty() || matches_pattern(name.provider, each.provider)))
+      continue;
+    Probe& probe = probes[is_pattern(name.function + name.provider)
+                              ? fmt::format("usdt:{}:{}:{}", name.path, each.provider, each.name)
+                              : text];
+    probe.kind = ProbeKind::kUsdt;
+    probe.target = file.path;
+    probe.offsets.push_back(file_offset(text, file, each.svma));
+    probe.arguments = each.arguments;
+    probe.semaphore_offset = semaphore_offset(file.image, each.semaphore_svma);
   }
+  return probes;
 }
 
 class Resolver {
@@ -62,15 +99,20 @@ class Resolver {
         resolve(event);
       else
         request_.events.push_back(event);
+    check_room();
   }
 
  private:
   void resolve(const std::string& text);
-  void resolve_static(const std::string& text, const ProbeName& name, ProbedFile& file);
   void resolve_functions(const std::string& text, const ProbeName& name, ProbedFile& file);
-  [[noreturn]] void refuse_unknown(const ProbeName& name, ProbedFile& file);
+  void resolve_line(const std::string& text, const ProbeName& name, ProbedFile& file);
   void add(const std::string& event, Probe probe);
+  void add(std::map<std::string, Probe> probes) {
+    for (auto& [event, probe] : probes)
+      add(event, std::move(probe));
+  }
   ProbedFile& open(const std::string& name);
+  void check_room() const;
 
   record::Request& request_;
   const record::Target& target_;
@@ -80,29 +122,35 @@ class Resolver {
 
 ProbedFile& Resolver::open(const std::string& name) {
   auto& file = files_[name];
-  if (file)
-    return *file;
-  const std::string path = find_probed_file(name, target_, command_);
-  auto opened = objects::Image::open(path);
-  if (const auto* failure = std::get_if<objects::OpenFailure>(&opened))
-    throw Error(fmt::format("--event: {}: {}", path, why_not_opened(*failure)));
-  file = std::make_unique<ProbedFile>(
-      ProbedFile{.path = path, .image = std::move(std::get<objects::Image>(opened))});
-  file->functions = std::make_unique<names::FunctionSearch>(file->image, path, file->finder);
+  if (!file)
+    file = open_probed(find_probed_file(name, target_, command_));
   return *file;
 }
 
 void Resolver::add(const std::string& event, Probe probe) {
+  auto& offsets = probe.offsets;
+  std::sort(offsets.begin(), offsets.end());
+  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
   if (request_.probes.try_emplace(event, std::move(probe)).second)
     request_.events.push_back(event);
 }
 
-std::uint64_t file_offset(const std::string& text, const ProbedFile& file, std::uint64_t svma) {
-  const auto offset = objects::file_offset_of_code(file.image.segments(), svma);
-  if (!offset)
+/// Each place needs a counter, and a descriptor that keeps a program attached to it.
+void Resolver::check_room() const {
+  std::uint64_t places = 0;
+  for (const auto& [event, probe] : request_.probes)
+    places += probe.offsets.size();
+  constexpr std::uint64_t kOthers = 100, kOfPlace = 2, kMostPlaces = 10'000;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (places > kMostPlaces)
+    throw Error(fmt::format("--event: {} places match, at most {} can have a probe: match fewer",
+                            places, kMostPlaces));
+  if (places * kOfPlace + kOthers > limit.rlim_max)
     throw Error(
-        fmt::format("--event: {}: {} has no code at {:#x}", in_quotes(text), file.path, svma));
-  return *offset;
+        fmt::format("--event: {} places match: their probes need {} open files, and the limit is "
+                    "{} (ulimit -Hn): match fewer",
+                    places, places * kOfPlace + kOthers, limit.rlim_max));
 }
 
 void Resolver::resolve(const std::string& text) {
@@ -113,66 +161,79 @@ void Resolver::resolve(const std::string& text) {
   if (name.kind == ProbeKind::kUretprobe && objects::is_go_program(file.image))
     throw Error(
         fmt::format("--event: {}: {} is written in Go: a return probe replaces return addresses, "
-                    "which Go's runtime "
-                    "checks and moves, so it would end the program; use uprobe",
+                    "which Go's runtime checks and moves, so it would end the program; use uprobe",
                     in_quotes(text), file.path));
-  if (name.kind == ProbeKind::kUsdt)
-    return resolve_static(text, name, file);
+  if (name.kind == ProbeKind::kUsdt) {
+    const auto known = objects::read_static_probes(file.image);
+    auto found = find_static(text, name, file, known);
+    if (found.empty())
+      throw Error("--event: " + describe_unknown_static_probe(name, file.path, known));
+    return add(std::move(found));
+  }
   if (name.address)
     return add(text, {.kind = name.kind,
                       .target = file.path,
                       .offsets = {file_offset(text, file, *name.address)}});
+  if (name.line != 0)
+    return resolve_line(text, name, file);
   resolve_functions(text, name, file);
 }
 
 void Resolver::resolve_functions(const std::string& text, const ProbeName& name, ProbedFile& file) {
   const bool has_pattern = is_pattern(name.function);
-  const auto found =
+  auto found =
       has_pattern ? file.functions->matching(name.function) : file.functions->named(name.function);
+  // PLT stubs have names of their own, which nobody means by a pattern.
+  if (has_pattern)
+    std::erase_if(found, [](const auto& function) { return function.name.ends_with("@plt"); });
+  const bool had_any = !found.empty();
+  std::erase_if(found, [](const names::FoundFunction& function) { return function.is_ifunc; });
+  if (had_any && found.empty())
+    throw Error(
+        fmt::format("--event: {}: its code only chooses, at the program's start, the function that "
+                    "will run (an "
+                    "ifunc): probe that one: pe-record --list 'uprobe:{}:*{}*'",
+                    in_quotes(text), file.path, name.function));
   if (found.empty())
-    refuse_unknown(name, file);
+    throw Error("--event: " +
+                describe_unknown_function(name, file.path, *file.functions,
+                                          names::SourcePlaces(file.image, file.path, file.finder)));
   std::map<std::string, Probe> probes;
   for (const names::FoundFunction& function : found) {
-    const std::string event =
-        has_pattern ? fmt::format("{}:{}:{}", record::word_of(name.kind), name.path, function.name)
-                    : text;
-    Probe& probe = probes[event];
+    if (name.offset != 0 && function.bytes != 0 && name.offset >= function.bytes)
+      throw Error(fmt::format("--event: {}: the function has only {} bytes", in_quotes(text),
+                              function.bytes));
+    Probe& probe = probes[has_pattern ? fmt::format("{}:{}:{}", record::word_of(name.kind),
+                                                    name.path, function.name)
+                                      : text];
     probe.kind = name.kind;
     probe.target = file.path;
     probe.offsets.push_back(file_offset(text, file, function.svma + name.offset));
   }
-  for (auto& [event, probe] : probes)
-    add(event, std::move(probe));
+  add(std::move(probes));
 }
 
-void Resolver::resolve_static(const std::string& text, const ProbeName& name, ProbedFile& file) {
-  std::map<std::string, Probe> probes;
-  for (const objects::StaticProbe& known : objects::read_static_probes(file.image)) {
-    if (!matches_pattern(name.function, known.name) ||
-        !(name.provider.empty() || matches_pattern(name.provider, known.provider)))
-      continue;
-    Probe& probe = probes[is_pattern(name.function + name.provider)
-                              ? fmt::format("usdt:{}:{}:{}", name.path, known.provider, known.name)
-                              : text];
-    probe.kind = ProbeKind::kUsdt;
-    probe.target = file.path;
-    probe.offsets.push_back(file_offset(text, file, known.svma));
-    probe.arguments = known.arguments;
-    // The kernel wants the place in the file, of data.
-    for (const objects::Segment& segment : file.image.segments())
-      if (known.semaphore_svma >= segment.svma &&
-          known.semaphore_svma - segment.svma < segment.memory_bytes && known.semaphore_svma != 0)
-        probe.semaphore_offset = segment.file_offset + (known.semaphore_svma - segment.svma);
+/// A line may have several statements in one function: the first counts.
+void Resolver::resolve_line(const std::string& text, const ProbeName& name, ProbedFile& file) {
+  const names::SourcePlaces places(file.image, file.path, file.finder);
+  if (places.is_empty())
+    throw Error(fmt::format("--event: {}: {} has no debug information, which has the lines",
+                            in_quotes(text), file.path));
+  const auto code = places.code_of(name.source_file, name.line);
+  if (code.line != name.line)
+    throw Error(fmt::format(
+        "--event: {}: {} has no code of that line{}", in_quotes(text), file.path,
+        code.line == 0 ? "" : fmt::format("; the next line with code is {}", code.line)));
+  const objects::SymbolTable symbols(file.image);
+  Probe probe{.kind = name.kind, .target = file.path};
+  std::optional<std::uint64_t> last;
+  for (const std::uint64_t svma : code.svmas) {
+    const auto symbol = symbols.find(svma);
+    const std::uint64_t function = symbol ? symbol->svma : svma;
+    if (std::exchange(last, function) != function)
+      probe.offsets.push_back(file_offset(text, file, svma));
   }
-  if (probes.empty())
-    throw Error(
-        fmt::format("--event: {}: {} has no such static probe", in_quotes(text), file.path));
-  for (auto& [event, probe] : probes)
-    add(event, std::move(probe));
-}
-
-void Resolver::refuse_unknown(const ProbeName& name, ProbedFile& file) {
-  throw Error(fmt::format("--event: {} has no function {}", file.path, in_quotes(name.function)));
+  add(text, std::move(probe));
 }
 
 }  // namespace
@@ -180,6 +241,27 @@ void Resolver::refuse_unknown(const ProbeName& name, ProbedFile& file) {
 void resolve_probes(record::Request& request, const record::Target& target,
                     const std::vector<std::string>& command) {
   Resolver(request, target, command).run();
+}
+
+std::vector<std::string> probes_like(const std::string& pattern, const record::Target& target) {
+  const ProbeName name = record::parse_probe(pattern);
+  if (name.is_of_kernel())
+    throw Error("--list: the kernel's functions are in /proc/kallsyms");
+  const auto file = open_probed(find_probed_file(name.path, target, {}));
+  std::vector<std::string> names;
+  if (name.kind == ProbeKind::kUsdt) {
+    for (const auto& [event, probe] :
+         find_static(pattern, name, *file, objects::read_static_probes(file->image)))
+      names.push_back(event);
+    return names;
+  }
+  for (const names::FoundFunction& function : file->functions->matching(name.function))
+    if (!function.name.ends_with("@plt") && !function.is_ifunc)
+      names.push_back(
+          fmt::format("{}:{}:{}", record::word_of(name.kind), name.path, function.name));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
 }  // namespace pe::recorder

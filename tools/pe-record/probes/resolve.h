@@ -15,4 +15,8 @@ namespace pe::recorder {
 void resolve_probes(record::Request& request, const record::Target& target,
                     const std::vector<std::string>& command);
 
+/// Returns the probes of a file that match "uprobe:PATH:PATTERN" or "usdt:PATH:PATTERN", sorted.
+/// Throws Error.
+std::vector<std::string> probes_like(const std::string& pattern, const record::Target& target);
+
 }  // namespace pe::recorder

@@ -27,9 +27,10 @@ std::string sysctl_text(const char* path) {
   return text;
 }
 
-void set_rate(perf_event_attr& attr, const Request& request, bool is_probe,
+void set_rate(perf_event_attr& attr, const Request& request, const std::string& event,
               std::vector<std::string>& notes) {
-  const bool counts_passes = stream::is_tracepoint(attr) || is_probe;
+  const bool counts_passes = stream::is_tracepoint(attr) || request.probes.contains(event) ||
+                             request.each_pass.contains(event);
   if (request.period || (counts_passes && !request.frequency_was_given)) {
     attr.sample_period = request.period.value_or(1);  // every pass of a tracepoint, as perf does
     return;
@@ -149,7 +150,7 @@ perf_event_attr make_attr(const Request& request, const RingPlan& plan, const st
   const auto probe = request.probes.find(event);
   if (probe != request.probes.end())
     EventSources().set_probe(attr, probe->second);
-  set_rate(attr, request, probe != request.probes.end(), notes);
+  set_rate(attr, request, event, notes);
   set_what_to_keep(attr, request, plan);
   // eBPF programs read the same clock, so on-CPU and off-CPU times can be compared.
   attr.use_clockid = 1;

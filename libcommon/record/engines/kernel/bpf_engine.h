@@ -39,6 +39,10 @@ class BpfEngine {
 
   /// Makes the kernel walk the stacks of a counter's samples, which will carry `id`.  Throws Error.
   void attach(const Fd& counter, std::uint64_t id, unwind::CounterKind kind);
+  /// Makes the period of a probe's samples, which carry `id`, their weight.  Throws Error.
+  void set_weight(std::uint64_t id, const unwind::HitWeight& weight) {
+    object_->set_weight(id, weight);
+  }
   /// If the target is processes, only those added here have samples, and those that they fork from
   /// now on.  Returns false if there are too many.
   bool add_target(pid_t pid, unwind::TargetStart start) {

@@ -1,4 +1,4 @@
-// The reasons why counters could not be opened.
+// The reasons why counters could not be opened, or have no filter.
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 
 #include "base/descriptors.h"
 #include "base/error.h"
+#include "base/quote.h"
 #include "record/engines/kernel/attributes.h"
 #include "record/engines/kernel/counters.h"
 #include "record/engines/refused.h"
@@ -18,6 +19,18 @@
 #include "stream/proc/maps.h"
 
 namespace pe::record {
+
+void Counters::set_filter(const Counter& counter) const {
+  const OpenedEvent& event = events_[counter.event];
+  int error = 0;
+  if (!event.filter.empty() && !counter.only_follows &&
+      !stream::set_filter(counter.fd, event.filter, error))
+    throw Error(fmt::format("--filter: {}: refused by the kernel for {}: {}{}",
+                            in_quotes(event.filter), event.name, errno_text(error),
+                            error == EINVAL ? ": write FIELD OP NUMBER, as in 'bytes > 4096'; "
+                                              "pe-record --list shows its fields"
+                                            : ""));
+}
 
 /// Throws the reason why no part of the target exists, or exists any more.
 void Counters::refuse_target() const {

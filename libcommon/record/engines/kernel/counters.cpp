@@ -54,6 +54,18 @@ Fd open_cgroup(const std::string& path) {
 
 constexpr pid_t kWholeCpu = -1;
 
+/// Returns the text for an event; `otherwise` if there is none.
+const std::string& value_or(const std::map<std::string, std::string>& texts,
+                            const std::string& event, const std::string& otherwise) {
+  const auto text = texts.find(event);
+  return text == texts.end() ? otherwise : text->second;
+}
+
+std::optional<EventWeight> weight_of(const Request& request, const std::string& event) {
+  const auto weight = request.weights.find(event);
+  return weight == request.weights.end() ? std::nullopt : std::optional(weight->second);
+}
+
 /// Returns the places of an event that is a probe.
 std::vector<std::uint64_t> places_of(const Request& request, const std::string& event) {
   const auto probe = request.probes.find(event);
@@ -148,9 +160,11 @@ void Counters::make_events() {
       is_default_event_ ? std::vector<std::string>{"cycles"} : request_.events;
   for (const std::string& name : names)
     events_.push_back({.attr = make_attr(request_, plan_, name, notes_),
-                       .name = name,
+                       .name = value_or(request_.shown_names, name, name),
                        .ids = {},
-                       .probed_offsets = places_of(request_, name)});
+                       .probed_offsets = places_of(request_, name),
+                       .filter = value_or(request_.filters, name, std::string()),
+                       .weight = weight_of(request_, name)});
   for (OpenedEvent& event : events_)
     if (drop_refused_precision(event.attr))
       notes_.push_back(fmt::format("{}: no precise samples here: sampling without p", event.name));
@@ -389,14 +403,19 @@ void Counters::attach_programs(const Counter& counter) {
     events_[counter.event].ids.push_back(*id);
   const auto kind = events_[counter.event].probed_offsets.empty() ? unwind::CounterKind::kSampling
                                                                   : unwind::CounterKind::kProbe;
-  if (engine_ != nullptr && id && !counter.only_follows)
+  if (engine_ != nullptr && id && !counter.only_follows) {
+    if (const auto& weight = events_[counter.event].weight)
+      if (const auto of_hit = weight_of_hit(weight->weight))
+        engine_->set_weight(*id, *of_hit);
     engine_->attach(counter.fd, *id, kind);
-  else if (counter.is_of_cpu && filter_)
+  }
+  if (engine_ == nullptr && counter.is_of_cpu && filter_)
     filter_->attach_to_counter(counter.fd.get(), kind);
 }
 
 void Counters::attach_to_ring(Counter counter) {
   attach_programs(counter);
+  set_filter(counter);
   const bool has_own_rings = events_[counter.event].has_own_rings;
   const auto owner = std::find_if(counters_.begin(), counters_.end(), [&](const Counter& other) {
     return other.cpu == counter.cpu && events_[other.event].has_own_rings == has_own_rings;

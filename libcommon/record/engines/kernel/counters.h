@@ -28,9 +28,11 @@ struct OpenedEvent {
   std::vector<std::uint64_t> ids;  ///< of all its counters
   /// Of a probe: its places, each of which has its own counters (Probe::offsets).
   std::vector<std::uint64_t> probed_offsets = {};
-  bool is_mark = false;        ///< marks entries or exits of a function: Request::spans
-  bool has_own_rings = false;  ///< separate from the other events' rings
-  bool is_denied = false;      ///< not opened, because permission is missing
+  std::string filter = {};                 ///< of a tracepoint: what the kernel lets pass
+  std::optional<EventWeight> weight = {};  ///< the period of its samples
+  bool is_mark = false;                    ///< marks entries or exits of a function: Request::spans
+  bool has_own_rings = false;              ///< separate from the other events' rings
+  bool is_denied = false;                  ///< not opened, because permission is missing
   /// Each CPU has one counter, and the kernel drops its samples of other processes.  Counters of
   /// threads, if there are any, only follow the threads.
   bool is_of_cpus = false;
@@ -97,6 +99,7 @@ class Counters {
   bool adapt(OpenedEvent& event, int error);
   void open_process(pid_t pid);
   void attach_programs(const Counter& counter);
+  void set_filter(const Counter& counter) const;
   void attach_to_ring(Counter counter);
   void check_room() const;
   [[noreturn]] void refuse_target() const;

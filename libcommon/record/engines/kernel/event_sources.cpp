@@ -65,7 +65,9 @@ std::vector<std::string> similar_names(std::string_view name, std::vector<std::s
   const std::size_t few = std::max<std::size_t>(1, (name.size() + 1) / 3);
   std::vector<std::pair<std::size_t, std::string>> found;
   for (std::string& other : names)
-    if (const std::size_t letters = distance(name, other); letters <= few)
+    if (other.size() > name.size() + few || name.size() > other.size() + few)
+      continue;
+    else if (const std::size_t letters = distance(name, other); letters <= few)
       found.emplace_back(letters, std::move(other));
   std::sort(found.begin(), found.end());
   found.resize(std::min(found.size(), kMost));

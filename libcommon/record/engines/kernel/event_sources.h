@@ -33,6 +33,9 @@ class EventSources {
   /// Throws Error if the kernel has no such probes.
   void set_probe(perf_event_attr& attr, const Probe& probe) const;
 
+  /// Returns the names of all events but tracepoints and probes.
+  [[nodiscard]] std::vector<std::string> event_names() const;
+
  private:
   void set_pmu_event(perf_event_attr& attr, const EventName& event) const;
   void set_term(perf_event_attr& attr, const EventName& event, const EventTerm& term) const;
@@ -40,7 +43,6 @@ class EventSources {
   [[nodiscard]] std::string read(const std::string& path) const;
   [[nodiscard]] std::vector<std::string> names_in(const std::string& folder) const;
   [[nodiscard]] std::vector<std::string> events_of(const std::string& pmu) const;
-  [[nodiscard]] std::vector<std::string> event_names() const;
 
   std::string devices_;
 };

@@ -9,6 +9,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "unwind/kernel/bpf/targets.bpf.h"
+#include "unwind/kernel/hit_weight.h"
 #include "unwind/kernel/layout.h"
 #include "unwind/kernel/records.h"
 
@@ -268,3 +269,11 @@ struct {
   __type(key, uint32_t);
   __type(value, struct Scratch);
 } hit_scratches SEC(".maps");
+/// The weights of hits, by the cookie of their counter.  Others weigh 1.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 16384);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, uint64_t);
+  __type(value, struct HitWeight);
+} hit_weights SEC(".maps");

@@ -48,6 +48,35 @@ static __always_inline struct Scratch* take_hit_scratch(void) {
   return 0;
 }
 
+/// Returns the lowest `bytes` of a word, extended.
+static __always_inline uint64_t extend(uint64_t word, uint32_t bytes, uint32_t is_signed) {
+  const uint32_t unused_bits = (64 - 8 * bytes) & 63;
+  word <<= unused_bits;
+  return is_signed ? (uint64_t)((int64_t)word >> unused_bits) : word >> unused_bits;
+}
+
+/// Returns the weight of a hit; user space counts a negative one as 0.
+static __always_inline uint64_t weight_of(const struct pt_regs* regs, uint64_t cookie) {
+  const struct HitWeight* weight = bpf_map_lookup_elem(&hit_weights, &cookie);
+  if (!weight)
+    return 1;
+  if (weight->kind == kHitConstant)
+    return weight->offset;
+  uint64_t word = 0;
+  const uint64_t from = (uint64_t)regs + 8ULL * kPlacesInPtRegs[weight->reg & 15];
+  if (bpf_probe_read_kernel(&word, sizeof word, (const void*)from))
+    return 0;
+  if (weight->kind == kHitMemory) {
+    const void* at = (const void*)(word + weight->offset);
+    word = 0;
+    uint32_t bytes = weight->bytes;
+    KEEP(bytes);
+    if (bytes == 0 || bytes > sizeof word || bpf_probe_read_user(&word, bytes, at))
+      return 0;
+  }
+  return extend(word, weight->bytes, weight->is_signed);
+}
+
 /// Runs whenever a thread passes a probe, on any CPU: uprobes and kprobes.
 SEC("kprobe")
 int on_hit(struct pt_regs* context) {
@@ -59,8 +88,9 @@ int on_hit(struct pt_regs* context) {
   bool is_sent = false;
   if (scratch) {
     scratch->record.ip = context->ip;
-    scratch->record.period = 1;
     scratch->record.cookie = bpf_get_attach_cookie(context);
+    scratch->record.period =
+        weight_of((const struct pt_regs*)bpf_task_pt_regs(task), scratch->record.cookie);
     scratch->record.is_kernel_mode = (context->cs & 3) == 0;
     is_sent = take_sample(context, task, scratch, counted,
                           with_kernel_stacks && scratch->record.is_kernel_mode);

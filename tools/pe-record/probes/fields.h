@@ -1,0 +1,17 @@
+// Finds the fields of events that --weight and --filter name.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "pe-record/probes/ready_made.h"
+#include "record/request.h"
+
+namespace pe::recorder {
+
+/// Finds the values of all weights (Request::weights), and checks the fields that filters name.
+/// Probes have their places.  Throws Error that lists the fields of the event.
+void resolve_fields(record::Request& request, const WantedWeights& weights);
+
+/// Returns the unit of a field: "bytes", "pages", "ns" or "units", by its name.
+std::string unit_of_field(std::string_view field);
+
+}  // namespace pe::recorder
