@@ -2,6 +2,7 @@
 // and end.
 // SPDX-License-Identifier: MIT
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"
+#include "unwind/kernel/bpf/scripts.bpf.h"
 #include "unwind/kernel/bpf/take.bpf.h"
 #include "unwind/kernel/bpf/wakers.bpf.h"
 
@@ -154,6 +155,8 @@ int on_sample(struct bpf_perf_event_data* context) {
     scratch->words[0] = 0;
     error = send_whole(scratch);
   } else {
+    if (send_script(scratch) < 0)
+      ++counted->scripts_full;
     struct ThreadState* thread =
         with_reuse ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
     if (with_reuse && !thread)
@@ -428,6 +431,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
     times->exec_ns = times->renamed_ns;
   else
     bpf_map_delete_elem(&processes, &tgid);
+  bpf_map_delete_elem(&scripts, &tgid);
   struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
   if (process)
     process->of_kernel = kNotChecked;
@@ -457,6 +461,7 @@ int BPF_PROG(on_exit, struct task_struct* task) {
     return 0;
   bpf_map_delete_elem(&processes, &tgid);
   bpf_map_delete_elem(&execs, &tgid);
+  bpf_map_delete_elem(&scripts, &tgid);
   return 0;
 }
 
