@@ -16,6 +16,7 @@
 #include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
 #include "stream/records/sample.h"
+#include "stream/script_mapping.h"
 
 namespace pe::names {
 namespace {
@@ -74,6 +75,9 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const stream::Map
   const std::string& path = mapping->file->path;
   if (mapping->file->is_anonymous())
     return jit(pid, avma);
+  if (mapping->start >= stream::kScriptStart)
+    if (const auto function = stream::parse_script_path(path))
+      return script(*function, avma - mapping->start);
   Module& module = module_of(pid, *mapping);
   const std::uint64_t file_offset = avma - mapping->start + mapping->file_offset;
   const std::uint32_t flags = module.is_library ? stream::kSymbolLibrary : 0U;
@@ -93,6 +97,17 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const stream::Map
   outermost.name = place_name(module, pid, *mapping, file_offset);
   outermost.flags |= stream::kSymbolUnresolved;
   return {std::move(functions), path, reason_of(module.symbols->why_unnamed())};
+}
+
+/// Returns a function of an interpreted program, `lines` after its first line.
+Resolved Resolver::script(const stream::ScriptFunction& function, std::uint64_t lines) const {
+  Function named{.name = function.name, .flags = stream::kSymbolScript};
+  if (detail_.lines && function.line > 0) {
+    named.file = function.file;
+    named.line = static_cast<std::uint32_t>(function.line + lines);
+  }
+  std::string module = function.file.empty() ? std::string(stream::kPythonMark) : function.file;
+  return {{std::move(named)}, std::move(module), Unnamed::kNone};
 }
 
 /// Returns "libc.so.6+0x27210".  The offset is the start of the function, if that is known, so a

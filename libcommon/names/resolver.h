@@ -28,6 +28,7 @@
 #include "objects/debug_file.h"
 #include "stream/proc/kallsyms.h"
 #include "stream/proc/process_table.h"
+#include "stream/script_mapping.h"
 #include "unwind/cfi/unwind_table.h"
 #include "unwind/function_ranges.h"
 
@@ -149,6 +150,7 @@ class Resolver {
   };
 
   static void add_skipped(const Jit& jit, SkippedLines& to);
+  [[nodiscard]] Resolved script(const stream::ScriptFunction& function, std::uint64_t lines) const;
   Module& module_of(std::uint32_t pid, const stream::Mapping& mapping);
   std::string place_name(Module& module, std::uint32_t pid, const stream::Mapping& mapping,
                          std::uint64_t file_offset) const;

@@ -17,6 +17,11 @@ void Closing::detail(std::string_view what) {
     details.emplace_back(what);
 }
 
+void Closing::add(const Closing& other) {
+  doubts.insert(doubts.end(), other.doubts.begin(), other.doubts.end());
+  details.insert(details.end(), other.details.begin(), other.details.end());
+}
+
 std::string describe_quality(std::uint64_t lost, const unwind::StackCounts& counts) {
   const std::string share = unwind::describe_share(counts);
   return fmt::format("{} lost{}{}", lost, share.empty() ? "" : ", ", share);

@@ -26,6 +26,8 @@ struct Closing {
   void doubt(std::string_view what, std::string_view fix);
   /// Adds a detail, unless it is empty.
   void detail(std::string_view what);
+  /// Adds the doubts and details of `other`.
+  void add(const Closing& other);
 };
 
 /// Returns "12 lost, 99.9 % of stacks complete"; without stacks, only the first part.

@@ -52,10 +52,11 @@ void add_maps_path(Builder& builder, std::string_view path) {
   builder.add('\0');
 }
 
-/// Starts an MMAP2 record.  A build id (`build_id` may be empty; one of more than kMaxBuildIdBytes
-/// is ignored) is in the place of device, inode and generation.
+/// Starts an MMAP2 record, up to its path.  A build id (`build_id` may be empty; one of more than
+/// kMaxBuildIdBytes is ignored) is in the place of device, inode and generation.
 template <typename Builder>
-void build_mapping(Builder& builder, std::uint32_t pid, const MapsLine& map, Bytes build_id = {}) {
+void build_mapping_head(Builder& builder, std::uint32_t pid, const MapsLine& map,
+                        Bytes build_id = {}) {
   constexpr std::uint32_t kRead = 1, kWrite = 2, kExecute = 4;
   constexpr std::uint32_t kShared = 1, kPrivate = 2;
   const bool has_id = !build_id.empty() && build_id.size() <= kMaxBuildIdBytes;
@@ -82,6 +83,12 @@ void build_mapping(Builder& builder, std::uint32_t pid, const MapsLine& map, Byt
       .add((map.readable ? kRead : 0) | (map.writable ? kWrite : 0) |
            (map.executable ? kExecute : 0))
       .add(map.shared ? kShared : kPrivate);
+}
+
+/// Starts an MMAP2 record, as build_mapping_head() does, and adds its path.
+template <typename Builder>
+void build_mapping(Builder& builder, std::uint32_t pid, const MapsLine& map, Bytes build_id = {}) {
+  build_mapping_head(builder, pid, map, build_id);
   add_maps_path(builder, map.path.empty() ? "//anon" : map.path);
 }
 

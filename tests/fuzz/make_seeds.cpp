@@ -14,6 +14,7 @@
 
 #include "inprocess/sampler/layout.h"
 #include "support/cfi_builder.h"
+#include "support/fake_python.h"
 #include "support/go_table.h"
 #include "support/heap_builder.h"
 #include "support/jit_dump_builder.h"
@@ -24,6 +25,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using pe::testing::FakePython;
 using pe::testing::StreamBuilder;
 
 void save(const fs::path& file, std::string_view bytes) {
@@ -303,6 +305,23 @@ std::string shared_samples() {
   return bytes + record + record + std::string(6, '\0');
 }
 
+/// The memory of a process of that version of Python: two threads, one with two calls of the loop.
+std::string python_memory(std::uint64_t version) {
+  FakePython fake(version);
+  const std::string_view lines("\xe8\x00\xe8\x02\xf0\x02\x01\x04\x00\xf8", 10);
+  const auto inner = fake.code("C.inner", "/srv/a.py", 3, lines);
+  const auto file = fake.text<char16_t>(u"/srv/\u4e2d.py", false);
+  const auto outer = fake.code(fake.text<char>("caf\xe9", false), file, 9, lines);
+  FakePython::Stack stack;
+  fake.add_frame(stack, inner, 0, false);
+  fake.add_frame(stack, outer, 2, true);
+  fake.add_frame(stack, outer, 4, true);
+  fake.thread(stack);
+  fake.thread({}, FakePython::kThreadPointer + 1);
+  const auto& bytes = fake.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -357,6 +376,9 @@ int main(int argc, char** argv) {
   save(folder / "walker" / "calls", walk());
   save(folder / "heap" / "two-sites", shared_heap());
   save(folder / "sampler" / "two-threads", shared_samples());
+  for (const std::uint64_t version : {FakePython::k311, FakePython::k312, FakePython::k313})
+    save(folder / "python_process" / ("python-3." + std::to_string(version >> 16U & 0xff)),
+         python_memory(version));
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
   save(folder / "folded_line" / "fact", "# command: \"sleep 10\"");
   return 0;

@@ -120,6 +120,14 @@ BOOST_AUTO_TEST_CASE(a_lock_has_the_name_of_the_variable_at_its_address) {
   BOOST_TEST(folded_with(~std::uint64_t{7}) == nameless);
 }
 
+BOOST_AUTO_TEST_CASE(names_functions_of_scripts_with_their_lines) {
+  constexpr std::uint64_t kScript = 0x00fe000000010000;
+  StreamBuilder stream = with_own_code(1).map(1, 1, kScript, 0x10000, 0, "[python] f /srv/a.py:3");
+  stream.sample({.chain = {kUser, kScript + 2, kScript + 9}});
+  BOOST_TEST(folded(symbolize(stream), {"--annotate"}) == "p;f_[s];f_[s] 1\n");
+  BOOST_TEST(folded(symbolize(stream, {"--lines"}), {"--lines"}) == "p;f:a.py:11;f:a.py:5 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(names_are_simplified_if_asked) {
   const auto address = reinterpret_cast<std::uint64_t>(&takes<std::string>);
   StreamBuilder stream = with_own_code(1).sample({.chain = {kUser, address}});

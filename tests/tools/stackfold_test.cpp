@@ -65,6 +65,16 @@ BOOST_AUTO_TEST_CASE(adds_up_equal_stacks_root_first) {
   BOOST_TEST(r.status == 0);
 }
 
+BOOST_AUTO_TEST_CASE(functions_of_scripts_have_names_and_a_mark) {
+  constexpr std::uint64_t kScript = 0x00fe000000010000;
+  auto stream = annotated();
+  stream.symbol({.id = 6, .flags = pe::stream::kSymbolScript, .name = "f", .module = "/a.py"})
+      .map(0, 1, kScript, 0x10000, 0, "[python] C.g\\040h /a.py:3")
+      .location(1, 0x400, {6})
+      .sample({.chain = {kUser, kScript + 2, 0x401}});
+  BOOST_TEST(without_facts(stackfold({"--annotate"}, stream).out) == "my_prog;f_[s];C.g h_[s] 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(marks_frames_by_kind) {
   auto stream = annotated();
   stream.sample({.chain = {kKernel, 0xff00, kUser, 0x200, 0x100}})

@@ -58,6 +58,8 @@ void CounterSource::start() {
   if (!bpf_)
     start_clock(read_ns);
   counters_->start();
+  if (bpf_)
+    bpf_->read_scripts(*stream_);
   unreadable_ = write_running(*stream_, counters_->layout(), session_.target());
   if (bpf_) {  // it samples from now on: the tables of large programs take a second
     bpf_->begin(*stream_, session_.target(), read_ns);

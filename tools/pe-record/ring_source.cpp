@@ -46,6 +46,10 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
   closing.detail(plural(passed.threads.size(), "thread") + " seen");
   closing.detail(session_.cost().describe());
   record::add_stacks(closing, stacks);
+  stream_->scripts().describe(closing);
+  if (request_.engine != record::Engine::kPtrace && !bpf_ && stream_->has_unread_scripts())
+    closing.doubt("this engine does not read the functions of Python",
+                  "use --engine bpf or --engine ptrace");
   record::finish_keeping(*stream_, closing);
   return closing;
 }

@@ -97,8 +97,8 @@ Annotator::Place Annotator::name_unmapped(const stream::Session& session, std::u
 
 /// Returns the number of a function of a module; writes a SYMBOL first if it is new.
 std::uint64_t Annotator::symbol_id(const names::Function& function, const std::string& module) {
-  constexpr std::uint32_t kNotOfACompiler =
-      stream::kSymbolKernel | stream::kSymbolJit | stream::kSymbolUnresolved;
+  constexpr std::uint32_t kNotOfACompiler = stream::kSymbolKernel | stream::kSymbolJit |
+                                            stream::kSymbolScript | stream::kSymbolUnresolved;
   const bool is_simplified = simplify_ && (function.flags & kNotOfACompiler) == 0;
   const std::string name = is_simplified ? simplify_name(function.name) : function.name;
   key_.assign(bytes_of(function.flags));

@@ -15,6 +15,9 @@
 namespace pe::symbolize {
 namespace {
 
+constexpr const char* kPython =
+    "Python: record it with --engine bpf or ptrace (3.11 to 3.13), or start it with -X perf (3.12)";
+
 // The first match counts: a JVM may have libpython mapped, but not the other way round.
 constexpr Runtime kRuntimes[] = {
     {"libjvm.so", "",
@@ -29,8 +32,8 @@ constexpr Runtime kRuntimes[] = {
      "PHP: its functions have names with opcache.jit_debug=16 and its JIT on"},
     {"ruby", "ruby_run_node", "Ruby: start it with --yjit --yjit-perf (3.3)"},
     {"libruby", "ruby_run_node", "Ruby: start it with --yjit --yjit-perf (3.3)"},
-    {"python", "_PyEval_EvalFrameDefault", "Python: start it with -X perf (3.12)"},
-    {"libpython", "_PyEval_EvalFrameDefault", "Python: start it with -X perf (3.12)"},
+    {"python", "_PyEval_EvalFrameDefault", kPython},
+    {"libpython", "_PyEval_EvalFrameDefault", kPython},
 };
 
 /// "python3.11" is called "python", but "nodeny" is not called "node".
@@ -76,11 +79,10 @@ RuntimeAdvice::Process RuntimeAdvice::process_of(const stream::AddressSpace& spa
 }
 
 std::string RuntimeAdvice::advice_for(std::uint32_t pid, const Process& process) {
-  constexpr unsigned kFirstWithNames = 12;  // -X perf came with 3.12
+  constexpr unsigned kFirstWithNames = 11;
   const auto minor = python3_minor(process.file);
   if (minor && *minor < kFirstWithNames)
-    return fmt::format("this is Python 3.{}; names need 3.12 or later, started with -X perf",
-                       *minor);
+    return fmt::format("this is Python 3.{}; names need 3.11 or later", *minor);
   return with_number(process.runtime->advice, pid);
 }
 
@@ -91,7 +93,8 @@ void RuntimeAdvice::see(std::uint32_t pid, const stream::AddressSpace* space,
   const bool is_interpreter = std::ranges::any_of(kRuntimes, [&](const Runtime& runtime) {
     return !runtime.interpreter.empty() && function.name == runtime.interpreter;
   });
-  const bool is_of_map = !is_hidden && (function.flags & stream::kSymbolJit) != 0;
+  constexpr std::uint32_t kOfRuntime = stream::kSymbolJit | stream::kSymbolScript;
+  const bool is_of_map = !is_hidden && (function.flags & kOfRuntime) != 0;
   if (space == nullptr || !(is_hidden || is_interpreter || is_of_map))
     return;
   const auto [item, is_new] = processes_.try_emplace(pid);

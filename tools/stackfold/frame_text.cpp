@@ -32,6 +32,8 @@ std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& 
     text += marks.kernel ? "_[k]" : "";
   else if ((flags & stream::kSymbolJit) != 0)
     text += marks.jit ? "_[j]" : "";
+  else if ((flags & stream::kSymbolScript) != 0)
+    text += marks.script ? "_[s]" : "";
   else if ((flags & stream::kSymbolLibrary) != 0)
     text += marks.library ? "_[l]" : "";
   return text;

@@ -5,6 +5,7 @@
 
 #include "base/file_name.h"
 #include "stackfold/frame_text.h"
+#include "stream/script_mapping.h"
 
 namespace pe::fold {
 
@@ -98,6 +99,8 @@ FrameId Locations::make_up(std::uint32_t pid, const stream::CallChainEntry& entr
   const stream::Mapping* mapping = processes.find(pid, entry.lookup_address);
   if (mapping == nullptr)
     return texts_.intern("[unknown]");
+  if (const auto script = stream::parse_script_path(mapping->file->path))
+    return texts_.intern(frame_text(script->name, stream::kSymbolScript, marks_));
   const std::uint64_t file_offset = entry.lookup_address - mapping->start + mapping->file_offset;
   const std::uint32_t flags = stream::kSymbolUnresolved | module_flags(mapping->file->path);
   const std::string& path = mapping->file->path;

@@ -73,8 +73,8 @@ void add_options(po::options_description& options) {
       ("running", "leave out waiting stacks, in the text of macOS sample")           //
       ("recursive", "show a function that calls itself as one frame")                //
       ("annotate",
-       "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library; write facts "
-       "about the recording")                                                //
+       "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library, _[s] "
+       "script; write facts about the recording")                            //
       ("lines,srcline", "add source lines to names, if the input has them")  //
       ("modules", "put the module before each name: libc.so.6`read")         //
       ("inline", "show inlined functions, in the text of perf script")       //
@@ -159,7 +159,8 @@ Options read_options(const CommandLine& line) {
   options.marks = {.kernel = all || line.has("kernel"),
                    .jit = all || line.has("jit"),
                    .inlined = all,
-                   .library = all};
+                   .library = all,
+                   .script = all};
   options.with_facts = all && !line.has("compat") && !line.has("to");
   if (line.has("all"))
     options.marks.kernel = options.marks.jit = true;

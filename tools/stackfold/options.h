@@ -24,6 +24,7 @@ struct Marks {
   bool jit = false;      ///< _[j]
   bool inlined = false;  ///< _[i]
   bool library = false;  ///< _[l]
+  bool script = false;   ///< _[s]
 };
 
 /// The text of a frame without a symbol.

@@ -143,7 +143,7 @@ Rgb plain_color(Palette palette, Position p) {
   }
 }
 
-/// The colours are paler than those of the plain palettes, because six kinds are side by side.
+/// The colours are paler than those of the plain palettes, because seven kinds are side by side.
 Rgb kind_color(NameKind kind, Position p) {
   switch (kind) {
     case NameKind::kKernel:
@@ -154,6 +154,8 @@ Rgb kind_color(NameKind kind, Position p) {
       return {channel(244, 8, p.v1), channel(176, 26, p.v1), channel(146, 26, p.v1)};
     case NameKind::kLibrary:
       return {channel(104, 36, p.v1), channel(174, 26, p.v1), channel(206, 20, p.v1)};
+    case NameKind::kScript:
+      return {channel(182, 26, p.v1), channel(142, 34, p.v1), channel(206, 20, p.v1)};
     case NameKind::kUnresolved:
       return {channel(182, 26, p.v1), channel(182, 26, p.v1), channel(184, 26, p.v1)};
     case NameKind::kUser:
@@ -178,6 +180,8 @@ Rgb colorblind_color(NameKind kind, Position p) {
       return shade(204, 121, 167);  // reddish purple
     case NameKind::kLibrary:
       return shade(86, 180, 233);  // sky blue
+    case NameKind::kScript:
+      return shade(0, 114, 178);  // blue
     case NameKind::kUnresolved:
       return shade(196, 196, 196);
     case NameKind::kUser:
@@ -196,9 +200,13 @@ bool has_meaning(Palette palette) {
 }
 
 constexpr std::pair<NameKind, std::string_view> kMeanings[] = {
-    {NameKind::kUser, "program"},    {NameKind::kInlined, "inlined"},
-    {NameKind::kLibrary, "library"}, {NameKind::kJit, "JIT"},
-    {NameKind::kKernel, "kernel"},   {NameKind::kUnresolved, "unresolved"},
+    {NameKind::kUser, "program"},
+    {NameKind::kInlined, "inlined"},
+    {NameKind::kLibrary, "library"},
+    {NameKind::kScript, "script"},
+    {NameKind::kJit, "JIT"},
+    {NameKind::kKernel, "kernel"},
+    {NameKind::kUnresolved, "unresolved"},
 };
 constexpr std::pair<Palette, std::string_view> kHeats[] = {
     {Palette::kWarm, "on CPU"},
@@ -343,7 +351,7 @@ std::optional<Background> find_background(std::string_view name) {
 }
 
 bool has_kind_mark(std::string_view name) {
-  constexpr std::string_view kMarks = "kijl";
+  constexpr std::string_view kMarks = "kijls";
   return without_mark(name).size() < name.size() &&
          kMarks.find(name[name.size() - 2]) != std::string_view::npos;
 }
@@ -353,7 +361,7 @@ std::string_view without_mark(std::string_view name) {
   if (name.size() < kMarkSize || name[name.size() - 4] != '_' || name[name.size() - 3] != '[' ||
       name.back() != ']')
     return name;
-  constexpr std::string_view kMarks = "kijlwo";
+  constexpr std::string_view kMarks = "kijlswo";
   if (kMarks.find(name[name.size() - 2]) == std::string_view::npos)
     return name;
   return name.substr(0, name.size() - kMarkSize);

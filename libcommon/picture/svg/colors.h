@@ -4,8 +4,8 @@
 // The palettes and their numbers are those of flamegraph.pl, except `kind`,
 // `colorblind`, `hotcold` and `warm`.
 // A mark at the end of a name gives the kind of code: _[k] kernel, _[j] compiled
-// at run time (JIT), _[i] inlined, _[l] shared library, _[w] waker,
-// _[o] waiting (off-CPU).
+// at run time (JIT), _[i] inlined, _[l] shared library, _[s] script,
+// _[w] waker, _[o] waiting (off-CPU).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -38,7 +38,8 @@ enum class Palette {
   kYellow,
   kPurple,
   kOrange,
-  kKind,        ///< by mark: kernel orange, JIT green, library blue, unresolved grey, the rest warm
+  kKind,        ///< by mark: kernel orange, JIT green, script violet, library blue, unresolved
+                ///< grey, the rest warm
   kBlack,       ///< flamegraph.pl uses it for unknown palettes; has no name
   kHotCold,     ///< by mark: waiting frames blue, the rest warm
   kColorblind,  ///< by mark, in colours that colour-blind people can distinguish

@@ -89,6 +89,8 @@ NameKind kind_of_name(std::string_view name) {
       return NameKind::kInlined;
     case 'l':
       return NameKind::kLibrary;
+    case 's':
+      return NameKind::kScript;
     default:
       return NameKind::kUser;
   }

@@ -11,7 +11,7 @@
 
 namespace pe::picture {
 
-enum class NameKind { kUser, kKernel, kJit, kInlined, kLibrary, kUnresolved };
+enum class NameKind { kUser, kKernel, kJit, kInlined, kLibrary, kScript, kUnresolved };
 
 /// Names "[...]", bare hexadecimal numbers and "module+0x..." are unresolved, whatever their mark.
 NameKind kind_of_name(std::string_view name);

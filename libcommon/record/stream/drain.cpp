@@ -79,6 +79,8 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
     has_behind_ = true;
     return held_.hold(*time_ns, {record.bytes});
   }
+  if (const auto time_ns = time_of_script(record))
+    return held_.hold(*time_ns, {record.bytes});
   const std::uint64_t time_ns = stream::time_of(record, attr_);
   const std::uint64_t before_ns = std::exchange(last_ns, time_ns);
   switch (record.type) {

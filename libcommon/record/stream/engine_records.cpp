@@ -69,8 +69,12 @@ void EngineRecords::write(Bytes records, bool is_sample) {
     ++untold_;
     return ring_.add_lost(1);
   }
-  if (!is_sample)
-    history_.apply(stream::view_record(records));
+  const stream::Record record = stream::view_record(records);
+  if (is_sample || stream::is_script_mapping(record))
+    return;
+  history_.apply(record);
+  if (scripts_)
+    scripts_->follow(history_);
 }
 
 /// Writes how many records have been lost, once there is room again.
@@ -124,6 +128,7 @@ void EngineRecords::write_copied(const CopiedSample& sample) {
   stream::add_user_stack(builder_, sample.stack, wanted);
   const Bytes record = bytes_of_text(builder_.finish());
   records_.clear();
+  add_script(sample);
   if (sample.stack.size() >= wanted)
     make_behind_records({.bytes = sample.stack.subspan(wanted),
                          .agreed_bytes = unwind::SampleUnwinder::kMostAgreementBytes},
@@ -133,6 +138,20 @@ void EngineRecords::write_copied(const CopiedSample& sample) {
                         });
   records_.insert(records_.end(), record.begin(), record.end());
   write(records_, true);
+}
+
+/// Adds the stack in the thread's interpreter.  Functions that are new precede it, in records of
+/// their own.
+void EngineRecords::add_script(const CopiedSample& sample) {
+  if (!scripts_ || sample.python == nullptr)
+    return;
+  const ScriptStack& stack =
+      scripts_->name(id(sample.pid), *sample.python,
+                     [&](std::uint32_t number, const stream::ScriptFunction& function) {
+                       synthesizer_.script(sample.pid, number, function);
+                     });
+  if (!stack.empty())
+    add_script_record(stack, now_ns_, records_);
 }
 
 void EngineRecords::fork(const stream::TaskRecord& task, std::uint64_t time_ns) {

@@ -21,6 +21,7 @@
 #include "record/engines/kernel/counters.h"
 #include "record/request.h"
 #include "record/stream/engine_ring.h"
+#include "record/stream/script_reader.h"
 #include "record/stream/synthesize.h"
 #include "stream/history.h"
 
@@ -46,6 +47,7 @@ struct CopiedSample {
   /// `registers` only the instruction's address is used then.
   Bytes user_part = {};
   std::string_view name = {};  ///< the thread's name at that time; empty: /proc may have it
+  const runtimes::PythonStack* python = nullptr;  ///< its stack in an interpreter; null: none
 };
 
 /// The process that starts, or starts another program, and what the engine knows of it.
@@ -63,6 +65,11 @@ class EngineRecords {
  public:
   /// All arguments must outlive this.
   EngineRecords(EngineRing& ring, const OpenedEvent& event);
+
+  /// From now on finds the interpreters of processes, for samples with stacks of them.
+  void read_scripts() { scripts_.emplace(); }
+  /// Null without read_scripts().
+  [[nodiscard]] ScriptReader* scripts() noexcept { return scripts_ ? &*scripts_ : nullptr; }
 
   void sample(const CopiedSample& sample);
   /// A thread starts, or a process if it is its first thread.  `task` also names the creator.
@@ -97,6 +104,7 @@ class EngineRecords {
   void write(Bytes records, bool is_sample);
   void tell_loss();
   void write_copied(const CopiedSample& sample);
+  void add_script(const CopiedSample& sample);
   void follow_name(const CopiedSample& sample);
   void take_name(pid_t pid, pid_t tid, std::string_view name);
   void follow_maps(const CopiedSample& sample);
@@ -111,6 +119,7 @@ class EngineRecords {
   std::unordered_map<pid_t, ThreadName> names_;  ///< by tid
   stream::RecordBuilder builder_;
   std::vector<std::byte> records_;
+  std::optional<ScriptReader> scripts_;
   std::uint64_t untold_ = 0;  ///< lost records, since the last that was written
   std::uint64_t now_ns_ = 0;  ///< the time of the records that are written now
   std::optional<std::uint64_t> oldest_ns_;

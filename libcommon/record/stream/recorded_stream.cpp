@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 
+#include "stream/script_mapping.h"
 #include "stream/user_copy.h"
 
 namespace pe::record {
@@ -36,11 +37,13 @@ perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
 }
 
 void RecordedStream::write(const stream::Record& record) {
-  if (behind_.take(record))
+  if (behind_.take(record) || script_.take(record))
     return;
   write(record, behind_.view());
-  if (record.is_sample())
+  if (record.is_sample()) {
     behind_.forget();
+    script_.forget();
+  }
 }
 
 void RecordedStream::write(const stream::Record& record, const unwind::Behind& behind) {
@@ -48,6 +51,8 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
     return write_mark(record);
   if (record.is_sample() && unwinder_)
     return write_unwound(record, behind);
+  if (stream::is_script_mapping(record))  // it is for readers: no code is there
+    return finish(record);
   if (before_ && !record.is_sample() && !before_(record))
     return;
   follow(record);
@@ -85,8 +90,15 @@ void RecordedStream::follow(const stream::Record& record) {
     unwinder_->follow();
   if (tables_)
     tables_->follow(stream::time_of(record, attr_));
-  if (const auto& change = history_.mapping_change(); change && keeper_)
+  if (reader_ != nullptr)
+    reader_->follow(history_);
+  const auto& change = history_.mapping_change();
+  if (change && keeper_)
     keeper_->follow(*change);
+  if (change && change->mapped == nullptr)
+    interpreters_.erase(change->pid);
+  else if (change && may_be_interpreter(change->mapped->path))
+    interpreters_.insert(change->pid);
 }
 
 unwind::Behind RecordedStream::read_behind(const stream::Sample& sample) {
@@ -104,10 +116,15 @@ void RecordedStream::write_unwound(const stream::Record& record, const unwind::B
   if (keeper_)
     keeper_->see(sample->pid, history_.processes());
   const auto chain = unwinder_->call_chain(*sample, attr_, behind);
-  std::size_t left_out = 0;  // always 0: our events carry no other large data
+  std::size_t left_out = 0;  // only frames of scripts can be too many
   stream::Record walked = record;
   walked.misc |= unwinder_->misc_of_walk();
-  const auto text = stream::replace_user_copy(walked, *sample, chain, builder_, left_out);
+  has_interpreter_samples_ = has_interpreter_samples_ || interpreters_.contains(sample->pid);
+  const bool is_complete = (walked.misc & stream::kMiscComplete) != 0;
+  const auto merged = scripts_.merge(chain, is_complete, script_.stack());
+  const auto text = stream::replace_user_copy(walked, *sample, merged, builder_, left_out);
+  if (left_out > 0)
+    scripts_.count_cut();
   const stream::Record finished = stream::view_record(std::as_bytes(std::span(text)));
   return weigher_ ? finish_weighed(finished, *sample) : finish(finished);
 }

@@ -15,6 +15,8 @@
 #include "record/request.h"
 #include "record/stream/mapped_ranges.h"
 #include "record/stream/memory_behind.h"
+#include "record/stream/script_frames.h"
+#include "record/stream/script_reader.h"
 #include "stream/history.h"
 #include "stream/stream_writer.h"
 #include "unwind/kernel/code_tables.h"
@@ -59,6 +61,8 @@ class RecordedStream {
   }
   /// Null if no sample has a weight.
   [[nodiscard]] const Weigher* weigher() const noexcept { return weigher_ ? &*weigher_ : nullptr; }
+  /// From now on `reader`, which must outlive this, follows the processes.
+  void lead(ScriptReader& reader) { reader_ = &reader; }
 
   /// Returns the attr that the stream should state.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
@@ -85,6 +89,12 @@ class RecordedStream {
 
   /// Null if the kernel does not walk stacks.
   [[nodiscard]] unwind::CodeTables* tables() noexcept { return tables_ ? &*tables_ : nullptr; }
+
+  /// Returns whether there were samples of interpreters whose own stacks nobody has read.
+  [[nodiscard]] bool has_unread_scripts() const noexcept {
+    return has_interpreter_samples_ && scripts_.counts().stacks == 0;
+  }
+  [[nodiscard]] const ScriptMerger& scripts() const noexcept { return scripts_; }
 
   [[nodiscard]] stream::StreamWriter& writer() noexcept { return writer_; }
   [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
@@ -121,6 +131,11 @@ class RecordedStream {
   std::string weighed_;  ///< the sample that finish_weighed() passes on
   MemoryBehind memory_;  ///< for the sample that has just arrived
   KeptBehind behind_;    ///< for the next sample to be written
+  KeptScript script_;    ///< likewise
+  ScriptMerger scripts_;
+  ScriptReader* reader_ = nullptr;
+  std::unordered_set<std::uint32_t> interpreters_;  ///< by pid: may be interpreters
+  bool has_interpreter_samples_ = false;
 };
 
 }  // namespace pe::record

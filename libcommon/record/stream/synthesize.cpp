@@ -78,6 +78,12 @@ void Synthesizer::mappings(pid_t pid, std::string_view text,
   }
 }
 
+void Synthesizer::script(pid_t pid, std::uint32_t number, const stream::ScriptFunction& function) {
+  const auto process = static_cast<std::uint32_t>(pid);
+  stream::build_script_mapping(builder_, process, number, function);
+  finish(process, process);
+}
+
 std::string Synthesizer::path_of(const stream::MapsLine& map) {
   return map.path.empty() ? "//anon" : stream::unescape_path(map.path);
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "stream/proc/maps.h"
+#include "stream/script_mapping.h"
 #include "stream/stream_writer.h"
 
 namespace pe::record {
@@ -43,6 +44,9 @@ class Synthesizer {
   /// Does the same with the text of a /proc/PID/maps; skips malformed lines.
   void mappings(pid_t pid, std::string_view text,
                 const std::function<bool(const stream::MapsLine&)>& is_new);
+
+  /// Writes MMAP2 for a function of an interpreted program.
+  void script(pid_t pid, std::uint32_t number, const stream::ScriptFunction& function);
 
   /// Returns the path that the record of a mapping has.
   static std::string path_of(const stream::MapsLine& map);

@@ -105,6 +105,7 @@ enum SymbolFlags : std::uint32_t {
   kSymbolInlined = 4,
   kSymbolUnresolved = 8,
   kSymbolLibrary = 16,  ///< in a shared library, not in the program itself
+  kSymbolScript = 32,   ///< of an interpreted program
 };
 
 /// A record of ours: a symbol that later LOCATION records refer to.

@@ -84,6 +84,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   const bool is_of_switches = options.program == Program::kOnSwitch;
   constexpr std::uint32_t kScratchesOfCpu = 3;
   bpf_map__set_max_entries(skeleton.maps.scratches, cpus * kScratchesOfCpu);
+  bpf_map__set_max_entries(skeleton.maps.script_scratches, is_of_switches ? 1 : cpus);
   bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
   bpf_map__set_max_entries(skeleton.maps.stack_numbers, blocks / 2 + 1);
   settings.max_sums = is_of_switches ? options.max_sums : 0;
@@ -127,6 +128,8 @@ class LoadedObject final : public BpfObject {
   void attach_to_switches() override;
   void detach() override { attached_.clear(), counter_links_.clear(); }
   bool add_target(std::uint32_t tgid, TargetStart start) override;
+  bool set_script(std::uint32_t tgid, const ScriptLayout& layout) override;
+  void forget_script(std::uint32_t tgid) override;
 
   [[nodiscard]] int ring_fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
   std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) override;
@@ -219,6 +222,14 @@ bool LoadedObject::add_target(std::uint32_t tgid, TargetStart start) {
   return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.targets), &tgid, &value, BPF_ANY) == 0;
 }
 
+bool LoadedObject::set_script(std::uint32_t tgid, const ScriptLayout& layout) {
+  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.scripts), &tgid, &layout, BPF_ANY) == 0;
+}
+
+void LoadedObject::forget_script(std::uint32_t tgid) {
+  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.scripts), &tgid);
+}
+
 /// Does not use libbpf's own function, which would start the counter.
 void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie, CounterKind kind) {
   const auto& programs = skeleton_->progs;
@@ -267,7 +278,9 @@ void LoadedObject::take_record(std::span<const std::byte> bytes) const {
                                              rest.size() / sizeof(std::uint64_t));
   Sample sample{*record, stack(record->user_stack), stack(record->kernel_stack)};
   std::size_t end = 0;  // in words, of the data before the kernel's frames
-  if (record->kind == kRecordWholeStack) {
+  if (record->kind == kRecordScript) {
+    sample.script = words.first(std::min<std::size_t>(record->length, words.size()));
+  } else if (record->kind == kRecordWholeStack) {
     end = std::min<std::size_t>(record->length, words.size());
     sample.stack = view_stack(words.first(end));
   } else if (record->kind == kRecordPassedOn && words.size() >= kPassedRegisters) {

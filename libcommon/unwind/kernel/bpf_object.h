@@ -77,6 +77,8 @@ struct Sample {
   /// For kRecordPassedOn: the registers by DWARF number, and the memory from the stack pointer on.
   std::span<const std::uint64_t> registers = {};
   std::span<const std::byte> memory = {};
+  /// For kRecordScript: its words.
+  std::span<const std::uint64_t> script = {};
 };
 
 /// The thread that ended a wait, or that the real waker interrupted.
@@ -104,6 +106,12 @@ class BpfObject : public TableStore {
 
   /// Returns false if there are too many targets.
   virtual bool add_target(std::uint32_t tgid, TargetStart start) = 0;
+
+  /// From now on samples of the process come with the stacks of its interpreter.  Returns false if
+  /// there are too many such processes.
+  virtual bool set_script(std::uint32_t tgid, const ScriptLayout& layout) = 0;
+  /// Does nothing if the process is not known.
+  virtual void forget_script(std::uint32_t tgid) = 0;
 
   /// The descriptor to poll(2) for samples.
   [[nodiscard]] virtual int ring_fd() const = 0;

@@ -115,7 +115,28 @@ struct ProcessMappings {
   struct Mapping mappings[kMaxMappings];  ///< sorted by start, disjoint
 };
 
+enum {
+  kMaxScripts = 1024,      ///< processes
+  kScriptFrameBytes = 72,  ///< all fields of a frame are within them
+  kScriptShimOwner = 3,    ///< the end mark of a frame that only ends a call
+};
+
+/// Where an interpreter keeps its threads and their frames (runtimes/python_layout.h); by tgid.
+/// Offsets are in bytes, those within a frame multiples of 8, except the end mark's.
+struct ScriptLayout {
+  uint64_t runtime;  ///< avma
+  uint32_t first_interpreter, next_interpreter;
+  uint32_t first_thread, next_thread;
+  uint32_t thread_id;  ///< the base of the segment FS
+  uint32_t frame, has_c_frame, frame_of_c_frame;
+  uint32_t code, caller, instruction;
+  uint32_t end_mark;      ///< one byte
+  uint32_t has_end_flag;  ///< the mark of the last frame of a call is not 0; else a shim follows
+  uint32_t unused;
+};
+
 #ifdef __cplusplus
+static_assert(sizeof(ScriptLayout) == 64);
 static_assert(sizeof(RuleEntry) == 8 && sizeof(Mapping) == 32);
 static_assert(sizeof(ProcessMappings) == 32 + 32 * kMaxMappings);
 }  // namespace pe::unwind

@@ -30,7 +30,8 @@ enum {
   kBlockWords = 8,
   kPassedStackBytes = 32768,
   kPassedRegisters = 17,
-  kMaxKernelFrames = 127,  ///< the default of kernel.perf_event_max_stack
+  kMaxKernelFrames = 127,   ///< the default of kernel.perf_event_max_stack
+  kMaxScriptFrames = 2048,  ///< of an interpreter
   kMaxWakers = 4,
 };
 
@@ -74,7 +75,15 @@ enum RecordKind {
   kRecordWholeStack,  ///< ... and its user stack, as words: there is no room for its number
   kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
   kRecordWaitEnded,   ///< only a SampleRecord: see SampleRecord::cookie
+  /// ... and the stack in the thread's interpreter: two words for each frame, its code object and
+  /// its instruction.  The sample itself follows, with the same thread and time.  `stop` is
+  /// kStopTooDeep if outer frames are missing.
+  kRecordScript,
 };
+
+/// A bit of a code object's word: C has called the interpreter's loop for this frame.
+#define PE_SCRIPT_ENDS_CALL 0x8000000000000000ULL
+enum { kScriptUnreadable = 1 };  ///< a code object's word, if the frame was unreadable
 
 /// Selects the samples, and switches, that come with registers and a piece of the stack.
 enum PassOn {
@@ -165,6 +174,7 @@ struct Counts {
   uint64_t wrong_reuse;   ///< with check_reuse only: reused stacks that a new walk found to differ
   uint64_t kernel_unwound;  ///< kernel stacks of switches that the kernel unwound
   uint64_t kernel_reused;   ///< ... that were still one of the thread's last ones
+  uint64_t scripts_full;    ///< stacks of interpreters that had no room
 };
 
 #ifdef __cplusplus

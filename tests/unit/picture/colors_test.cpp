@@ -128,7 +128,8 @@ BOOST_AUTO_TEST_CASE(unresolved_names_are_grey_unless_colours_have_meanings) {
 
 BOOST_AUTO_TEST_CASE(a_colour_means_what_the_legend_says) {
   for (const Palette palette : {Palette::kKind, Palette::kColorblind, Palette::kHotCold})
-    for (const char* name : {"f", "f_[k]", "f_[i]", "f_[j]", "f_[l]", "f_[o]", "[unknown]"}) {
+    for (const char* name :
+         {"f", "f_[k]", "f_[i]", "f_[j]", "f_[l]", "f_[s]", "f_[o]", "[unknown]"}) {
       const auto legend = legend_of(palette);
       const auto has_meaning = [&](const auto& entry) {
         return entry.meaning == meaning_of(palette, name);
@@ -136,6 +137,7 @@ BOOST_AUTO_TEST_CASE(a_colour_means_what_the_legend_says) {
       BOOST_TEST(std::ranges::any_of(legend, has_meaning), name);
     }
   BOOST_TEST(meaning_of(Palette::kKind, "f_[k]") == "kernel");
+  BOOST_TEST(meaning_of(Palette::kKind, "f_[s]") == "script");
   BOOST_TEST(meaning_of(Palette::kHotCold, "f_[o]") == "waiting");
   for (const char* name : {"", "--"})
     BOOST_TEST(meaning_of(Palette::kKind, name).empty());
@@ -169,7 +171,7 @@ BOOST_AUTO_TEST_CASE(the_colorblind_palette_tells_kinds_apart_by_brightness_too)
   };
   BOOST_TEST(brightness("main") > brightness("main_[l]") + 30);
   BOOST_TEST(brightness("main_[k]") > brightness("main_[j]") + 20);
-  BOOST_TEST(pe::picture::legend_of(Palette::kColorblind).size() == 6U);
+  BOOST_TEST(pe::picture::legend_of(Palette::kColorblind).size() == 7U);
 }
 
 BOOST_AUTO_TEST_CASE(separators_are_grey_in_every_palette) {

@@ -28,19 +28,22 @@ constexpr int kFormatVersion = 60;
 constexpr int kGeckoVersion = 30;
 
 /// Numbers of kCategories.
-enum Category : std::uint8_t { kOther, kUser, kLibrary, kKernel, kJit };
+enum Category : std::uint8_t { kOther, kUser, kLibrary, kKernel, kJit, kScript };
 constexpr std::string_view kCategories =
     R"([{"name":"Other","color":"grey","subcategories":["Other"]},)"
     R"({"name":"User","color":"yellow","subcategories":["Other"]},)"
     R"({"name":"Library","color":"blue","subcategories":["Other"]},)"
     R"({"name":"Kernel","color":"orange","subcategories":["Other"]},)"
-    R"({"name":"JIT","color":"green","subcategories":["Other"]}])";
+    R"({"name":"JIT","color":"green","subcategories":["Other"]},)"
+    R"({"name":"Script","color":"purple","subcategories":["Other"]}])";
 
 Category category_of(std::uint32_t flags) {
   if ((flags & stream::kSymbolKernel) != 0)
     return kKernel;
   if ((flags & stream::kSymbolJit) != 0)
     return kJit;
+  if ((flags & stream::kSymbolScript) != 0)
+    return kScript;
   return (flags & stream::kSymbolLibrary) != 0 ? kLibrary : kUser;
 }
 

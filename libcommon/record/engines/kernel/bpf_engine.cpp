@@ -8,6 +8,7 @@
 
 #include "base/plural.h"
 #include "record/own_cost.h"
+#include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
 
 namespace pe::record {
@@ -65,7 +66,72 @@ void BpfEngine::begin(RecordedStream& stream, const Target& target, std::uint64_
 void BpfEngine::publish(RecordedStream& stream) {
   const double before_s = own_cpu_seconds();
   stream.tables()->publish();
+  for (const std::uint32_t pid : scripts_.take_changed())
+    publish_script(pid);
   preparing_s_ += own_cpu_seconds() - before_s;
+}
+
+/// Sends the layout of a process's interpreter to the kernel.
+void BpfEngine::publish_script(std::uint32_t pid) {
+  const runtimes::PythonProcess* const python = scripts_.process(pid);
+  if (python == nullptr)
+    return object_->forget_script(pid);
+  const runtimes::PythonLayout& layout = python->layout();
+  constexpr std::uint32_t kWordBytes = 8;
+  const bool has_words = (layout.code | layout.caller | layout.instruction) % kWordBytes == 0;
+  if (!has_words ||
+      !object_->set_script(
+          pid, {.runtime = python->runtime(),
+                .first_interpreter = layout.first_interpreter,
+                .next_interpreter = layout.next_interpreter,
+                .first_thread = layout.first_thread,
+                .next_thread = layout.next_thread,
+                .thread_id = layout.thread_id,
+                .frame = layout.frame,
+                .has_c_frame = layout.has_c_frame ? 1U : 0U,
+                .frame_of_c_frame = layout.frame_of_c_frame,
+                .code = layout.code,
+                .caller = layout.caller,
+                .instruction = layout.instruction,
+                .end_mark = layout.end_mark,
+                .has_end_flag = layout.call_end == runtimes::CallEnd::kEntryFlag ? 1U : 0U,
+                .unused = 0}))
+    ++scripts_left_out_;
+}
+
+/// Keeps the stack of an interpreter until its sample comes.
+void BpfEngine::keep_script(const unwind::Sample& sample) {
+  constexpr std::size_t kMostKept = 4096;
+  if (kept_scripts_.size() >= kMostKept)
+    kept_scripts_.clear();  // their samples were lost
+  Script& kept = kept_scripts_[sample.record.tid];
+  kept.time_ns = sample.record.time_ns;
+  kept.stack.frames.clear();
+  kept.stack.is_complete = sample.record.stop == unwind::kStopEndOfStack;
+  for (std::size_t i = 0; i + 1 < sample.script.size(); i += 2)
+    kept.stack.frames.push_back({sample.script[i] & ~PE_SCRIPT_ENDS_CALL, sample.script[i + 1],
+                                 (sample.script[i] & PE_SCRIPT_ENDS_CALL) != 0});
+}
+
+/// Writes the stack that an interpreter had at a sample, before the sample.
+void BpfEngine::add_script(RecordedStream& stream, const unwind::SampleRecord& taken,
+                           const std::function<void(const stream::Record&)>& on_record) {
+  const auto kept = kept_scripts_.find(taken.tid);
+  if (kept == kept_scripts_.end() || kept->second.time_ns != taken.time_ns)
+    return;
+  Synthesizer synthesizer(stream.layout(), on_record);
+  synthesizer.set_time(taken.time_ns);
+  const ScriptStack& stack =
+      scripts_.name(taken.tgid, kept->second.stack,
+                    [&](std::uint32_t number, const stream::ScriptFunction& function) {
+                      synthesizer.script(static_cast<pid_t>(taken.tgid), number, function);
+                    });
+  script_record_.clear();
+  if (!stack.empty())
+    add_script_record(stack, taken.time_ns, script_record_);
+  if (!script_record_.empty())
+    on_record(stream::view_record(script_record_));
+  kept_scripts_.erase(kept);
 }
 
 void BpfEngine::take(RecordedStream& stream,
@@ -77,6 +143,9 @@ void BpfEngine::take(RecordedStream& stream,
 void BpfEngine::take_sample(RecordedStream& stream, const unwind::Sample& sample,
                             const std::function<void(const stream::Record&)>& on_record) {
   const auto& taken = sample.record;
+  if (taken.kind == unwind::kRecordScript)
+    return keep_script(sample);
+  add_script(stream, taken, on_record);
   if (taken.stop == kStopUnknownProcess)
     unknown_[taken.tgid] = taken.time_ns;
   on_record(samples_->record_of(sample));
@@ -105,6 +174,12 @@ void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {
   closing.detail(fmt::format("{:.3f} s of CPU for the kernel's tables", preparing_s_));
   if (passed_on_ > 0)
     closing.detail(fmt::format("{} walked from a copy", passed_on_));
+  scripts_.describe(closing);
+  if (scripts_left_out_ > 0)
+    closing.doubt(plural(scripts_left_out_, "process") + " of Python without room in the kernel",
+                  "record fewer processes, or use --engine ptrace");
+  if (const std::uint64_t full = object_->counts().scripts_full; full > 0)
+    closing.doubt(plural(full, "stack") + " of Python lost", "raise --mmap-pages");
   constexpr std::string_view kFewer = "record fewer processes, or use --engine perf";
   if (const auto losses = unwind::describe_losses(stream.tables()->statistics()); !losses.empty())
     closing.doubt(losses, kFewer);

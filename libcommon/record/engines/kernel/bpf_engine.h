@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/fd.h"
 #include "record/closing.h"
@@ -49,6 +50,9 @@ class BpfEngine {
     return object_->add_target(static_cast<std::uint32_t>(pid), start);
   }
   [[nodiscard]] unwind::TableStore& tables() noexcept { return *object_; }
+  /// Reads the stacks of interpreters in the stream's processes, too.  Must be called before the
+  /// stream's first record.
+  void read_scripts(RecordedStream& stream) { stream.lead(scripts_); }
   /// Sends the target's known mappings to the kernel, and starts sampling.  `read_ns`
   /// (CLOCK_MONOTONIC) is a time before those mappings were read.
   void begin(RecordedStream& stream, const Target& target, std::uint64_t read_ns);
@@ -73,13 +77,27 @@ class BpfEngine {
   void describe(RecordedStream& stream, Closing& closing) const;
 
  private:
+  /// A stack in an interpreter, for the sample of the same thread and time.
+  struct Script {
+    std::uint64_t time_ns = 0;
+    runtimes::PythonStack stack;
+  };
+
   void publish(RecordedStream& stream);
+  void publish_script(std::uint32_t pid);
+  void keep_script(const unwind::Sample& sample);
+  void add_script(RecordedStream& stream, const unwind::SampleRecord& taken,
+                  const std::function<void(const stream::Record&)>& on_record);
   void take_sample(RecordedStream& stream, const unwind::Sample& sample,
                    const std::function<void(const stream::Record&)>& on_record);
 
   std::unique_ptr<unwind::BpfObject> object_;
   std::optional<KernelSamples> samples_;
   std::unordered_map<std::uint32_t, std::uint64_t> unknown_;  ///< by pid: when it was sampled
+  ScriptReader scripts_;
+  std::unordered_map<std::uint32_t, Script> kept_scripts_;  ///< by tid
+  std::vector<std::byte> script_record_;
+  std::uint64_t scripts_left_out_ = 0;  ///< processes without room in the kernel's map
   std::uint64_t passed_on_ = 0;
   double preparing_s_ = 0;  ///< our CPU time for programs and tables
 };

@@ -40,6 +40,7 @@ PtraceEngine::PtraceEngine(Request request, const Target& target)
   if (const std::string why = why_no_ptrace(); !why.empty())
     throw Refused("ptrace: " + why);
   block_signals(false);
+  records().read_scripts();
   std::promise<void> attached;
   auto outcome = attached.get_future();
   thread_ = start_thread([this, target, &attached] {
@@ -61,6 +62,7 @@ PtraceEngine::PtraceEngine(Request request, const Target& target)
     }
     stop_times_ = tracer->stop_times();
     left_alone_ = tracer->left_alone();
+    records().scripts()->describe(scripts_);
     orders_.child->is_waiting = false;
   });
   try {
@@ -111,6 +113,7 @@ std::optional<std::string> PtraceEngine::news() {
 
 void PtraceEngine::describe(Closing& closing) const {
   const StopTimes& times = stop_times_;
+  closing.add(scripts_);
   if (left_alone_ != 0)
     closing.doubt(plural(left_alone_, "program") +
                       " with LeakSanitizer, which fails when traced: not sampled",

@@ -41,6 +41,7 @@ class PtraceEngine final : public SampleSource {
   TracerOrders orders_;
   std::uint64_t left_alone_ = 0;  ///< valid after stop()
   StopTimes stop_times_{0};       ///< valid after stop()
+  Closing scripts_;               ///< what interpreters' stacks contribute; valid after stop()
   bool has_told_ = false;
   std::uint64_t fast_ns_ = 0;  ///< when the rate was last as requested
   std::thread thread_;

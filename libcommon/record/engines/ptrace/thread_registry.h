@@ -25,10 +25,11 @@
 
 namespace pe::record {
 
-/// A sample, with its own copy of the stack.
+/// A sample, with its own copies of the stacks.
 struct KeptSample {
   CopiedSample sample;
   std::vector<std::byte> stack;
+  runtimes::PythonStack python;
 };
 
 struct TracedThread {

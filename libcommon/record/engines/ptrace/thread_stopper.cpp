@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kMostStackBytes = 8UL * 1024 * 1024;
 
 /// Returns false if the thread has been killed meanwhile.
-bool read_registers(pid_t tid, CopiedSample& sample) {
+bool read_registers(pid_t tid, CopiedSample& sample, std::uint64_t& thread_pointer) {
 #if defined(__x86_64__)
   user_regs_struct r{};
   if (::ptrace(PTRACE_GETREGS, tid, nullptr, &r) != 0)
@@ -30,10 +30,12 @@ bool read_registers(pid_t tid, CopiedSample& sample) {
   sample.is_64_bit = r.cs != kUserCode32;
   sample.registers = {r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
                       r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
+  thread_pointer = r.fs_base;
   return true;
 #else
   (void)tid;
   (void)sample;
+  (void)thread_pointer;
   return false;
 #endif
 }
@@ -49,8 +51,11 @@ constexpr std::size_t kInstruction = 16;
 
 }  // namespace
 
-ThreadStopper::ThreadStopper(const Request& request)
-    : request_(request), own_files_(::getpid(), ::gettid()), copy_(kMaxStackBytes) {}
+ThreadStopper::ThreadStopper(const Request& request, ScriptReader& scripts)
+    : request_(request),
+      scripts_(scripts),
+      own_files_(::getpid(), ::gettid()),
+      copy_(kMaxStackBytes) {}
 
 void ThreadStopper::wait_until(std::uint64_t time_ns) {
   const std::uint64_t now_ns = monotonic_ns();
@@ -87,9 +92,13 @@ std::uint64_t ThreadStopper::stop_began_ns() const {
 
 std::optional<CopiedSample> ThreadStopper::copy(const TracedThread& thread) {
   CopiedSample sample{.pid = thread.pid, .tid = thread.tid, .cpu = thread.cpu};
-  const bool is_alive = read_registers(thread.tid, sample);
-  if (is_alive && sample.is_64_bit)
+  std::uint64_t thread_pointer = 0;
+  const bool is_alive = read_registers(thread.tid, sample, thread_pointer);
+  if (is_alive && sample.is_64_bit) {
     sample.stack = Bytes(copy_).first(copy_stack(thread, sample.registers[kStackPointer]));
+    if (auto* const python = scripts_.process(static_cast<std::uint32_t>(thread.pid)))
+      sample.python = &python->read_stack(thread.tid, thread_pointer);
+  }
   resume(thread.tid, 0);
   sample.time_ns = monotonic_ns();
   return is_alive ? std::optional(sample) : std::nullopt;

@@ -30,8 +30,9 @@ namespace pe::record {
 
 class ThreadStopper {
  public:
-  /// `request` must outlive this.
-  explicit ThreadStopper(const Request& request);
+  /// `request` and `scripts` must outlive this.  The stacks of the interpreters in `scripts` are
+  /// read, too.
+  ThreadStopper(const Request& request, ScriptReader& scripts);
 
   /// Waits until `time_ns`, or until a thread stops or ends.
   void wait_until(std::uint64_t time_ns);
@@ -43,8 +44,8 @@ class ThreadStopper {
   /// we had to wait for a CPU.
   [[nodiscard]] std::uint64_t stop_began_ns() const;
 
-  /// Copies a stopped thread's registers and stack, and lets it continue.  Returns nullopt if it
-  /// has been killed meanwhile.  The stack is valid until the next call of any function below.
+  /// Copies a stopped thread's registers and stacks, and lets it continue.  Returns nullopt if it
+  /// has been killed meanwhile.  The stacks are valid until the next call of any function below.
   std::optional<CopiedSample> copy(const TracedThread& thread);
   /// After a full copy: finds out how large it could have been, for the next time.
   void look_up_stack(TracedThread& thread, const CopiedSample& sample);
@@ -55,6 +56,7 @@ class ThreadStopper {
   std::size_t copy_stack(const TracedThread& thread, std::uint64_t sp);
 
   const Request& request_;
+  ScriptReader& scripts_;
   stream::ThreadFiles own_files_;
   CpuPlace place_;
   MappedRanges mapped_;  ///< for threads' stacks

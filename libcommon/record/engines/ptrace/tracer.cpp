@@ -17,7 +17,7 @@ Tracer::Tracer(const Request& request, EngineRecords& records, TracerOrders& ord
       orders_(orders),
       stop_times_(std::max(kNsPerSecond / kMostHz, kNsPerSecond / request.frequency_hz)),
       threads_(stop_times_, records, *orders.child),
-      stopper_(request),
+      stopper_(request, *records.scripts()),
       random_(static_cast<std::minstd_rand::result_type>(monotonic_ns())) {
   orders_.interval_ns = stop_times_.interval_ns();
 }
@@ -86,6 +86,7 @@ bool Tracer::repeat_last(TracedThread& thread, std::uint64_t now_ns) {
     return false;
   CopiedSample again = thread.last->sample;
   again.stack = thread.last->stack;
+  again.python = &thread.last->python;
   again.time_ns = now_ns;
   again.period_ns = now_ns - thread.sampled_ns;
   thread.sampled_ns = now_ns;
@@ -145,7 +146,9 @@ void Tracer::write(TracedThread& thread, CopiedSample sample) {
   thread.sampled_ns = sample.time_ns;
   if (is_wall)
     thread.last = std::make_unique<KeptSample>(
-        KeptSample{sample, {sample.stack.begin(), sample.stack.end()}});
+        KeptSample{sample,
+                   {sample.stack.begin(), sample.stack.end()},
+                   sample.python != nullptr ? *sample.python : runtimes::PythonStack{}});
   records_.sample(sample);
 }
 

@@ -45,7 +45,7 @@ struct TracerOrders {
 
 class Tracer {
  public:
-  /// All arguments must outlive this.
+  /// All arguments must outlive this.  `records` must read scripts.
   Tracer(const Request& request, EngineRecords& records, TracerOrders& orders);
 
   /// Attaches to the target, as ThreadRegistry::attach() does.

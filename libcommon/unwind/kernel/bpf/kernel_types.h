@@ -25,6 +25,7 @@ enum {
   BPF_MAP_TYPE_HASH = 1,
   BPF_MAP_TYPE_ARRAY = 2,
   BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+  BPF_MAP_TYPE_LRU_HASH = 9,
   BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
   BPF_MAP_TYPE_RINGBUF = 27,
   BPF_MAP_TYPE_TASK_STORAGE = 29,
@@ -63,6 +64,11 @@ struct sched_entity {
   uint64_t sum_exec_runtime;
 };
 
+// arch/x86/include/asm/processor.h
+struct thread_struct {
+  unsigned long fsbase;
+};
+
 struct task_struct {
   struct sched_entity se;
   unsigned int flags;
@@ -73,6 +79,7 @@ struct task_struct {
   struct signal_struct* signal;
   sigset_t blocked;
   struct sigpending pending;
+  struct thread_struct thread;
 };
 
 struct pt_regs {

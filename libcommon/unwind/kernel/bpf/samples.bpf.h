@@ -3,6 +3,7 @@
 #pragma once
 
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"
+#include "unwind/kernel/bpf/scripts.bpf.h"
 #include "unwind/kernel/bpf/take.bpf.h"
 
 static __always_inline struct Counts* counts_of_cpu(void) {
@@ -134,6 +135,8 @@ static __always_inline bool take_sample(void* context, struct task_struct* task,
     scratch->words[0] = 0;
     error = send_whole(scratch);
   } else {
+    if (send_script(scratch) < 0)
+      ++counted->scripts_full;
     struct ThreadState* thread =
         with_reuse ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
     if (with_reuse && !thread)

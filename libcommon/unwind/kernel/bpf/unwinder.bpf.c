@@ -372,6 +372,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
     times->exec_ns = times->renamed_ns;
   else
     bpf_map_delete_elem(&processes, &tgid);
+  bpf_map_delete_elem(&scripts, &tgid);
   struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
   if (process)
     process->of_kernel = kNotChecked;
@@ -401,6 +402,7 @@ int BPF_PROG(on_exit, struct task_struct* task) {
     return 0;
   bpf_map_delete_elem(&processes, &tgid);
   bpf_map_delete_elem(&execs, &tgid);
+  bpf_map_delete_elem(&scripts, &tgid);
   return 0;
 }
 

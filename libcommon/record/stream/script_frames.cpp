@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "record/stream/script_frames.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/byte_reader.h"
+#include "base/plural.h"
+#include "stream/records/callchain.h"
+
+namespace pe::record {
+namespace {
+
+/// The type of these records, which are internal and not written to the stream.
+constexpr std::uint32_t kRecordScript = 0x5045fffe;
+/// In misc: the stack lacks its outer frames.
+constexpr std::uint16_t kMiscCut = 1;
+
+struct ScriptHead {
+  perf_event_header header{};
+  std::uint64_t time_ns = 0;
+  std::uint64_t ranges = 0;
+};
+
+void append(std::vector<std::byte>& records, Bytes bytes) {
+  records.insert(records.end(), bytes.begin(), bytes.end());
+}
+
+bool is_of_loop(const ScriptStack& script, std::uint64_t address) {
+  return std::ranges::any_of(script.loop, [address](const CodeRange& range) {
+    return address >= range.start && address < range.end;
+  });
+}
+
+}  // namespace
+
+void add_script_record(const ScriptStack& stack, std::uint64_t time_ns,
+                       std::vector<std::byte>& records) {
+  constexpr std::size_t kMostBytes = 65'528;
+  const Bytes ranges = std::as_bytes(std::span(stack.loop));
+  const std::size_t room = (kMostBytes - sizeof(ScriptHead) - ranges.size()) / sizeof(ScriptWord);
+  const auto words = std::span(stack.words).first(std::min(stack.words.size(), room));
+  const bool is_cut = !stack.is_complete || words.size() < stack.words.size();
+  const ScriptHead head{
+      {kRecordScript, is_cut ? kMiscCut : std::uint16_t{0},
+       static_cast<std::uint16_t>(sizeof head + ranges.size() + words.size_bytes())},
+      time_ns,
+      stack.loop.size()};
+  append(records, std::as_bytes(std::span(&head, 1)));
+  append(records, ranges);
+  append(records, std::as_bytes(words));
+}
+
+std::optional<std::uint64_t> time_of_script(const stream::Record& record) {
+  if (record.type != kRecordScript)
+    return std::nullopt;
+  return ByteReader(record.body()).take<std::uint64_t>();
+}
+
+bool KeptScript::take(const stream::Record& record) {
+  if (record.type != kRecordScript)
+    return false;
+  stack_.loop.clear();
+  stack_.words.clear();
+  stack_.is_complete = record.misc != kMiscCut;
+  ByteReader reader(record.bytes);
+  const std::uint64_t ranges = reader.take<ScriptHead>().value_or(ScriptHead{}).ranges;
+  for (std::uint64_t i = 0; i < ranges; ++i)
+    if (const auto range = reader.take<CodeRange>())
+      stack_.loop.push_back(*range);
+  while (const auto word = reader.take<ScriptWord>())
+    stack_.words.push_back(*word);
+  return true;
+}
+
+/// Divides the script's frames into the calls of the loop to which they belong.
+void ScriptMerger::find_calls(const ScriptStack& script) {
+  calls_.clear();
+  const std::span<const ScriptWord> words = script.words;
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if ((words[i] & kEndsCall) != 0 || i + 1 == words.size()) {
+      calls_.push_back(words.subspan(first, i + 1 - first));
+      first = i + 1;
+    }
+}
+
+/// Finds the native frames of the interpreter's loop.
+void ScriptMerger::find_loops(std::span<const std::uint64_t> chain, const ScriptStack& script) {
+  loops_.clear();
+  stream::detail::ChainWalk walk(false);
+  for (std::size_t i = 0; i < chain.size(); ++i)
+    if (const auto entry = walk.take(chain[i]);
+        entry && !entry->is_kernel && is_of_loop(script, entry->lookup_address))
+      loops_.push_back(i);
+}
+
+/// Adds the frames of calls.
+void ScriptMerger::add_calls(std::size_t first, std::size_t end) {
+  for (std::size_t call = first; call < end; ++call)
+    for (const ScriptWord word : calls_[call]) {
+      const std::uint64_t address = word & ~kEndsCall;
+      if (address == 0)
+        continue;
+      merged_.push_back(address + (has_user_frame_ ? 1 : 0));
+      has_user_frame_ = true;
+    }
+}
+
+void ScriptMerger::describe(Closing& closing) const {
+  if (counts_.stacks > 0)
+    closing.detail(fmt::format("{} with Python, {} of them between two states of its loop",
+                               plural(counts_.stacks, "stack"), counts_.mismatched));
+  if (counts_.cut > 0)
+    closing.doubt(plural(counts_.cut, "stack") + " with Python lack outer frames",
+                  "a record holds 8000 frames");
+}
+
+std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t> chain,
+                                                   bool is_complete, const ScriptStack& script) {
+  if (script.empty())
+    return chain;
+  ++counts_.stacks;
+  find_calls(script);
+  find_loops(chain, script);
+  const bool is_whole = is_complete && script.is_complete;
+  counts_.mismatched += is_whole && loops_.size() != calls_.size() ? 1 : 0;
+  // Counted from the root, the innermost `bare` frames of the loop have no call, and the innermost
+  // `surplus` calls have no frame of the loop.
+  const std::size_t bare =
+      is_whole && loops_.size() > calls_.size() ? loops_.size() - calls_.size() : 0;
+  const std::size_t surplus = is_whole && calls_.size() > loops_.size() && !loops_.empty()
+                                  ? calls_.size() - loops_.size()
+                                  : 0;
+  merged_.clear();
+  has_user_frame_ = false;
+  bool is_user = false;
+  std::size_t loop = 0, call = 0;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const bool is_mark = stream::detail::ChainWalk::is_mark(chain[i]);
+    is_user = is_mark ? chain[i] == PERF_CONTEXT_USER : is_user;
+    const bool is_loop = loop < loops_.size() && loops_[loop] == i;
+    if (is_loop && loop++ >= bare && call < calls_.size()) {
+      const std::size_t end = call + 1 + (call == 0 ? surplus : 0);
+      add_calls(call, end);
+      call = end;
+      continue;
+    }
+    merged_.push_back(chain[i]);
+    has_user_frame_ = has_user_frame_ || (is_user && !is_mark);
+  }
+  if (call < calls_.size() && !is_user)
+    merged_.push_back(PERF_CONTEXT_USER);
+  add_calls(call, calls_.size());
+  return merged_;
+}
+
+}  // namespace pe::record

@@ -1,0 +1,61 @@
+// The memory of a process that runs an interpreter.
+//
+// It is untrusted, and may change while it is read.  Structures are small and close to each other,
+// so whole pages are read, and each is read once for a sample.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/byte_reader.h"
+
+namespace pe::runtimes {
+
+class Memory {
+ public:
+  /// Copies the memory at `avma` until `into` is full.  Returns the number of bytes: fewer if a
+  /// part is unreadable.
+  using Read = std::function<std::size_t(std::uint64_t avma, std::span<std::byte> into)>;
+
+  explicit Memory(Read read) : read_(std::move(read)) {}
+
+  /// The process may have changed since: reads everything anew.
+  void forget() noexcept { ++time_; }
+
+  /// Fills `into`; false if a part is unreadable.
+  bool read(std::uint64_t avma, std::span<std::byte> into);
+
+  /// Returns the T at `avma`; nullopt if a part is unreadable.
+  template <TriviallyCopyable T>
+  std::optional<T> value(std::uint64_t avma) {
+    T value;
+    if (!read(avma, std::as_writable_bytes(std::span(&value, 1))))
+      return std::nullopt;
+    return value;
+  }
+  /// Returns the pointer at `avma`; nullopt if it is unreadable.
+  std::optional<std::uint64_t> pointer(std::uint64_t avma) { return value<std::uint64_t>(avma); }
+
+ private:
+  static constexpr std::uint64_t kPageBytes = 4096;
+  static constexpr std::size_t kPages = 64;
+  struct Page {
+    std::uint64_t start = 1;  ///< avma
+    std::uint64_t time = 0;   ///< it is valid while this is time_
+    std::vector<std::byte> bytes;
+  };
+
+  const Page* page_at(std::uint64_t start);
+
+  Read read_;
+  std::uint64_t time_ = 1;
+  std::vector<Page> pages_{kPages};  ///< by the lowest bits of the page's number
+};
+
+}  // namespace pe::runtimes

@@ -1,0 +1,26 @@
+// Recognises a CPython interpreter by its file: a program or a shared library.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "objects/image.h"
+
+namespace pe::runtimes {
+
+/// Addresses of a file with an interpreter; all are svma.
+struct PythonBinary {
+  struct Range {
+    std::uint64_t start = 0, end = 0;
+  };
+  std::uint64_t runtime = 0;             ///< _PyRuntime
+  std::optional<std::uint64_t> version;  ///< Py_Version, which Python has since 3.11
+  std::vector<Range> loop;               ///< the code of _PyEval_EvalFrameDefault
+};
+
+/// Returns nullopt if the file has no interpreter, or is not for x86-64.
+std::optional<PythonBinary> find_python(const objects::Image& image);
+
+}  // namespace pe::runtimes

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "runtimes/python_code.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <span>
+
+#include "base/utf8.h"
+
+namespace pe::runtimes {
+namespace {
+
+/// Adds a code point as UTF-8.
+void add_utf8(std::string& text, std::uint32_t value) {
+  constexpr std::uint32_t kLast = 0x10ffff, kFirstSurrogate = 0xd800, kLastSurrogate = 0xdfff;
+  if (value > kLast || (value >= kFirstSurrogate && value <= kLastSurrogate))
+    value = kReplacement;
+  const auto add = [&text](std::uint32_t byte) { text += static_cast<char>(byte); };
+  const auto add_rest = [&](std::uint32_t shift) { add(0x80 | (value >> shift & 0x3f)); };
+  if (value < 0x80)
+    return add(value);
+  if (value < 0x800) {
+    add(0xc0 | value >> 6U);
+  } else if (value < 0x10000) {
+    add(0xe0 | value >> 12U);
+    add_rest(6);
+  } else {
+    add(0xf0 | value >> 18U);
+    add_rest(12);
+    add_rest(6);
+  }
+  add_rest(0);
+}
+
+template <typename Unit>
+std::string utf8_of(Bytes units) {
+  std::string text;
+  ByteReader reader(units);
+  while (const auto unit = reader.take<Unit>())
+    add_utf8(text, *unit);
+  return text;
+}
+
+/// Reads the entries of a table of lines: Objects/locations.md of CPython.
+class LineReader {
+ public:
+  explicit LineReader(Bytes table) : reader_(table) {}
+
+  struct Step {
+    std::uint32_t bytes;  ///< of instructions
+    std::int64_t line_delta;
+    bool has_line;
+  };
+  std::optional<Step> take() {
+    constexpr unsigned kFirst = 0x80, kLengthMask = 7, kCodeShift = 3, kCodeMask = 15;
+    constexpr unsigned kOneLine = 10, kNoColumns = 13, kLong = 14, kNone = 15;
+    constexpr std::uint32_t kUnitBytes = 2;
+    const auto head = reader_.take<std::uint8_t>();
+    if (!head || (*head & kFirst) == 0)
+      return std::nullopt;
+    const unsigned code = *head >> kCodeShift & kCodeMask;
+    Step step{((*head & kLengthMask) + 1U) * kUnitBytes, 0, code != kNone};
+    if (code == kNoColumns || code == kLong)
+      step.line_delta = signed_number();
+    else if (code >= kOneLine && code < kNoColumns)
+      step.line_delta = code - kOneLine;
+    skip_columns();
+    return step;
+  }
+
+ private:
+  /// Reads groups of six bits, the lowest first; the lowest bit of all is the sign.
+  std::int64_t signed_number() {
+    constexpr unsigned kMore = 0x40, kBits = 6, kMask = 0x3f, kMostShift = 30;
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift <= kMostShift; shift += kBits) {
+      const auto byte = reader_.take<std::uint8_t>();
+      if (!byte)
+        break;
+      value |= std::uint64_t{*byte & kMask} << shift;
+      if ((*byte & kMore) == 0)
+        break;
+    }
+    const auto amount = static_cast<std::int64_t>(value >> 1U);
+    return (value & 1U) != 0 ? -amount : amount;
+  }
+  /// Only the first byte of an entry has its highest bit set.
+  void skip_columns() {
+    while (!reader_.empty() && (std::to_integer<unsigned>(reader_.left().front()) & 0x80U) == 0)
+      reader_.skip(1);
+  }
+
+  ByteReader reader_;
+};
+
+}  // namespace
+
+std::optional<CodeFields> read_code_fields(Memory& memory, const PythonLayout& layout,
+                                           std::uint64_t code) {
+  std::array<std::byte, kCodeBytes> bytes;
+  const std::size_t used =
+      std::max({layout.file, layout.name, layout.line_table, layout.first_line}) +
+      sizeof(std::uint64_t);
+  if (used > bytes.size() || !memory.read(code, std::span(bytes).first(used)))
+    return std::nullopt;
+  const auto field = [&bytes](std::uint32_t offset, auto& into) {
+    std::memcpy(&into, bytes.data() + offset, sizeof into);
+  };
+  CodeFields fields;
+  field(layout.file, fields.file);
+  field(layout.name, fields.name);
+  field(layout.line_table, fields.line_table);
+  field(layout.first_line, fields.first_line);
+  return fields;
+}
+
+std::optional<std::string> read_python_text(Memory& memory, const PythonLayout& layout,
+                                            std::uint64_t text, std::size_t most) {
+  constexpr std::uint32_t kKindShift = 2, kKindMask = 7, kIsCompact = 0x20, kIsAscii = 0x40;
+  const auto length = memory.value<std::uint64_t>(text + layout.text_length);
+  const auto state = memory.value<std::uint32_t>(text + layout.text_state);
+  if (!length || !state || (*state & kIsCompact) == 0)
+    return std::nullopt;
+  const std::uint32_t unit_bytes = *state >> kKindShift & kKindMask;
+  if (unit_bytes != 1 && unit_bytes != 2 && unit_bytes != 4)
+    return std::nullopt;
+  const bool is_ascii = (*state & kIsAscii) != 0;
+  std::vector<std::byte> units(std::min<std::uint64_t>(*length, most) * unit_bytes);
+  if (!memory.read(text + (is_ascii ? layout.ascii_data : layout.wide_data), units))
+    return std::nullopt;
+  if (unit_bytes == 1)
+    return utf8_of<std::uint8_t>(units);
+  return unit_bytes == 2 ? utf8_of<std::uint16_t>(units) : utf8_of<std::uint32_t>(units);
+}
+
+LineTable::LineTable(Bytes table, std::uint32_t first_line) {
+  constexpr std::int64_t kMostLine = std::numeric_limits<std::int32_t>::max();
+  LineReader reader(table);
+  std::uint64_t end = 0;
+  std::int64_t line = first_line;
+  while (const auto step = reader.take()) {
+    end += step->bytes;
+    line = std::clamp<std::int64_t>(line + step->line_delta, 0, kMostLine);
+    const auto shown = static_cast<std::uint32_t>(step->has_line ? line : 0);
+    if (end > std::numeric_limits<std::uint32_t>::max())
+      return;
+    if (!entries_.empty() && entries_.back().line == shown)
+      entries_.back().end = static_cast<std::uint32_t>(end);
+    else
+      entries_.push_back({static_cast<std::uint32_t>(end), shown});
+  }
+}
+
+std::uint32_t LineTable::line_at(std::uint64_t offset) const noexcept {
+  const auto entry = std::ranges::upper_bound(entries_, offset, {}, &Entry::end);
+  return entry == entries_.end() ? 0 : entry->line;
+}
+
+LineTable read_line_table(Memory& memory, const PythonLayout& layout, const CodeFields& code) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20U;
+  const auto size = memory.value<std::uint64_t>(code.line_table + layout.bytes_size);
+  if (!size || *size > kMostBytes)
+    return {};
+  std::vector<std::byte> table(*size);
+  if (!memory.read(code.line_table + layout.bytes_data, table))
+    return {};
+  return {table, code.first_line};
+}
+
+}  // namespace pe::runtimes

@@ -1,0 +1,75 @@
+// A process that runs CPython: the stacks of its threads, and the names of its functions.
+//
+// Names are read once for each code object.  An address may be reused, so the fields of an object
+// are compared once in each sample.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "runtimes/memory.h"
+#include "runtimes/python_binary.h"
+#include "runtimes/python_code.h"
+#include "runtimes/python_layout.h"
+#include "runtimes/python_stack.h"
+#include "stream/script_mapping.h"
+
+namespace pe::runtimes {
+
+class PythonProcess {
+ public:
+  /// Reads the layout of an interpreter.  `bias` is the distance from the file's svma to avma.
+  /// Returns why its frames cannot be read: "Python 3.10"; empty if the process is gone.
+  static std::variant<PythonProcess, std::string> open(Memory::Read read,
+                                                       const PythonBinary& binary,
+                                                       std::uint64_t bias);
+
+  /// Reads the stack of a thread, which should be stopped; without frames if it runs no Python.
+  /// `thread_pointer` is its base of the segment FS.  Valid until the next call.
+  const PythonStack& read_stack(pid_t tid, std::uint64_t thread_pointer);
+
+  /// Is called for a new function, and returns its number.
+  using OnNew = std::function<std::uint32_t(const stream::ScriptFunction&)>;
+  /// A sample's names are read from now on: the process has run since those of the last one.
+  void begin_names();
+  /// Returns the address of a frame in the stream, as of an innermost frame
+  /// (stream/script_mapping.h); nullopt if its code object is unreadable.
+  std::optional<std::uint64_t> address_of(const PythonFrame& frame, const OnNew& on_new);
+
+  /// The code of the interpreter's loop, in avma.
+  [[nodiscard]] std::span<const PythonBinary::Range> loop() const noexcept { return loop_; }
+  [[nodiscard]] const PythonLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] std::uint64_t runtime() const noexcept { return runtime_; }  ///< avma of _PyRuntime
+
+ private:
+  struct Code {
+    CodeFields fields;
+    LineTable lines;
+    std::uint64_t address = 0;  ///< in the stream; 0: unreadable
+    std::uint64_t checked = 0;  ///< the sample in which its fields were last compared
+  };
+
+  PythonProcess(Memory memory, const PythonLayout& layout, std::uint64_t runtime)
+      : memory_(std::move(memory)), layout_(layout), runtime_(runtime) {}
+
+  void check(Code& code, std::uint64_t avma, const OnNew& on_new);
+
+  Memory memory_;
+  PythonLayout layout_;
+  std::uint64_t runtime_;
+  std::vector<PythonBinary::Range> loop_;
+  std::unordered_map<pid_t, std::uint64_t> threads_;  ///< by tid: the avma of PyThreadState
+  std::unordered_map<std::uint64_t, Code> codes_;     ///< by avma
+  std::uint64_t sample_ = 0;
+  PythonStack stack_;
+};
+
+}  // namespace pe::runtimes

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "stream/script_mapping.h"
+
+#include <fmt/format.h>
+
+#include "base/parse_number.h"
+#include "stream/build_records.h"
+
+namespace pe::stream {
+namespace {
+
+constexpr std::size_t kMostBytes = 4000;
+
+bool is_escaped(unsigned char byte) { return byte <= ' ' || byte == '\\' || byte == 0x7f; }
+
+/// Adds the text until `out` has `limit` bytes.
+void add_escaped(std::string& out, std::string_view text, std::size_t limit) {
+  constexpr std::size_t kEscapeBytes = 4;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const std::size_t bytes = is_escaped(byte) ? kEscapeBytes : 1;
+    if (out.size() + bytes > limit)
+      return;
+    if (is_escaped(byte))
+      out += fmt::format("\\{:03o}", byte);
+    else
+      out += c;
+  }
+}
+
+std::string unescaped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const bool may_be_escape = text.front() == '\\' && text.size() >= 4;
+    const auto byte =
+        may_be_escape ? parse_number<std::uint8_t>(text.substr(1, 3), 8) : std::nullopt;
+    out += byte ? static_cast<char>(*byte) : text.front();
+    text.remove_prefix(byte ? 4 : 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string script_path(const ScriptFunction& function) {
+  const std::string line = fmt::format(":{}", function.line);
+  std::string path = std::string(kPythonMark) + ' ';
+  add_escaped(path, function.name, kMostBytes / 2);
+  path += ' ';
+  add_escaped(path, function.file, kMostBytes - line.size());
+  return path + line;
+}
+
+std::optional<ScriptFunction> parse_script_path(std::string_view path) {
+  const std::size_t name_at = kPythonMark.size() + 1;
+  if (!path.starts_with(kPythonMark) || path.size() < name_at || path[name_at - 1] != ' ')
+    return std::nullopt;
+  path.remove_prefix(name_at);
+  const auto blank = path.find(' ');
+  const auto colon = path.rfind(':');
+  if (blank == path.npos || colon == path.npos || colon < blank)
+    return std::nullopt;
+  const auto line = parse_number<std::uint32_t>(path.substr(colon + 1));
+  if (!line)
+    return std::nullopt;
+  return ScriptFunction{unescaped(path.substr(0, blank)),
+                        unescaped(path.substr(blank + 1, colon - blank - 1)), *line};
+}
+
+bool is_script_mapping(const Record& record) {
+  if (record.type != PERF_RECORD_MMAP2)
+    return false;
+  const auto map = parse_mmap(record);
+  return map && map->start >= kScriptStart && map->start < kScriptEnd;
+}
+
+void build_script_mapping(RecordBuilder& builder, std::uint32_t pid, std::uint32_t number,
+                          const ScriptFunction& function) {
+  MapsLine map;
+  map.start = script_address(number);
+  map.end = map.start + kScriptBytes;
+  map.readable = map.executable = true;
+  build_mapping_head(builder, pid, map);
+  builder.add_string(script_path(function));
+}
+
+}  // namespace pe::stream

@@ -1,0 +1,167 @@
+// Reads the stack of the current thread in its interpreter (layout.h, ScriptLayout).
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "unwind/kernel/bpf/maps.bpf.h"
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, kMaxScripts);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, uint32_t);
+  __type(value, struct ScriptLayout);
+} scripts SEC(".maps");
+
+/// Where a thread's state was found last, by tid.  It is checked before it is used.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 8192);
+  __type(key, uint32_t);
+  __type(value, uint64_t);
+} script_threads SEC(".maps");
+
+struct ScriptScratch {
+  struct SampleRecord record;
+  /// Directly after the record: both are sent together.
+  uint64_t words[2 * kMaxScriptFrames];
+  uint64_t frame[16];  ///< the first kScriptFrameBytes are read
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);  // the loader sets its size: one for each CPU
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct ScriptScratch);
+} script_scratches SEC(".maps");
+
+/// Returns the word at `avma`; 0 if it is unreadable.
+static __always_inline uint64_t user_word(uint64_t avma) {
+  uint64_t word = 0;
+  return bpf_probe_read_user(&word, sizeof word, (const void*)avma) ? 0 : word;
+}
+
+/// Returns the innermost frame of a thread; 0 if it has none.
+static __always_inline uint64_t innermost_frame(const struct ScriptLayout* layout, uint64_t state) {
+  const uint64_t frame = user_word(state + layout->frame);
+  return frame && layout->has_c_frame ? user_word(frame + layout->frame_of_c_frame) : frame;
+}
+
+struct ThreadSearch {
+  const struct ScriptLayout* layout;
+  uint64_t thread_pointer;
+  uint64_t interpreter, state;  ///< to be examined next
+  uint64_t found;
+};
+
+/// Examines the next thread, or starts with the next interpreter.
+static long search_thread(uint32_t i, struct ThreadSearch* search) {
+  const struct ScriptLayout* layout = search->layout;
+  if (!search->state) {
+    if (!search->interpreter)
+      return 1;
+    search->state = user_word(search->interpreter + layout->first_thread);
+    search->interpreter = user_word(search->interpreter + layout->next_interpreter);
+    return 0;
+  }
+  if (user_word(search->state + layout->thread_id) == search->thread_pointer) {
+    // A new thread's state at first has the number of the thread that made it, but no frame.
+    search->found = search->state;
+    if (innermost_frame(layout, search->state))
+      return 1;
+  }
+  search->state = user_word(search->state + layout->next_thread);
+  return 0;
+}
+
+/// Returns the state of the current thread in the interpreter; 0 if there is none.
+static __always_inline uint64_t thread_state(const struct ScriptLayout* layout, uint32_t tid) {
+  enum { kMostThreads = 4096 };
+  const uint64_t pointer = bpf_get_current_task_btf()->thread.fsbase;
+  const uint64_t* known = bpf_map_lookup_elem(&script_threads, &tid);
+  if (known && user_word(*known + layout->thread_id) == pointer)
+    return *known;
+  struct ThreadSearch search = {
+      .layout = layout,
+      .thread_pointer = pointer,
+      .interpreter = user_word(layout->runtime + layout->first_interpreter)};
+  bpf_loop(kMostThreads, search_thread, &search, 0);
+  if (search.found)
+    bpf_map_update_elem(&script_threads, &tid, &search.found, BPF_ANY);
+  return search.found;
+}
+
+struct ScriptWalk {
+  struct ScriptScratch* scratch;
+  const struct ScriptLayout* layout;
+  uint64_t at;  ///< the next frame
+  uint32_t count;
+  uint32_t is_at_end;  ///< no frame belongs to the call of the loop that follows
+};
+
+static __always_inline uint64_t frame_word(const struct ScriptScratch* scratch, uint32_t offset) {
+  return scratch->frame[offset >> 3 & 15];
+}
+
+static long take_script_frame(uint32_t i, struct ScriptWalk* walk) {
+  const struct ScriptLayout* layout = walk->layout;
+  struct ScriptScratch* scratch = walk->scratch;
+  uint32_t count = walk->count;
+  KEEP(count);
+  if (!walk->at || count >= kMaxScriptFrames)
+    return 1;
+  uint64_t code = kScriptUnreadable, instruction = 0;
+  const bool is_read =
+      !bpf_probe_read_user(scratch->frame, kScriptFrameBytes, (const void*)walk->at);
+  if (is_read) {
+    const uint32_t mark =
+        frame_word(scratch, layout->end_mark) >> 8 * (layout->end_mark & 7) & 0xff;
+    const bool is_shim = !layout->has_end_flag && mark == kScriptShimOwner;
+    walk->at = frame_word(scratch, layout->caller);
+    if (is_shim && !walk->is_at_end) {
+      uint32_t last = count - 1;
+      KEEP(last);
+      if (last < kMaxScriptFrames)
+        scratch->words[2 * last] |= PE_SCRIPT_ENDS_CALL;
+      walk->is_at_end = 1;
+      return 0;
+    }
+    const bool is_end = is_shim || (layout->has_end_flag && mark);
+    code = is_shim ? 0 : frame_word(scratch, layout->code) & ~PE_SCRIPT_ENDS_CALL;
+    instruction = is_shim ? 0 : frame_word(scratch, layout->instruction);
+    code |= is_end ? PE_SCRIPT_ENDS_CALL : 0;
+    walk->is_at_end = is_end;
+  }
+  scratch->words[2 * count] = code;
+  scratch->words[2 * count + 1] = instruction;
+  walk->count = count + 1;
+  return is_read ? 0 : 1;
+}
+
+/// Sends the stack of the current thread in its interpreter, if it has one, before its sample.
+/// Returns a negative number if there was no room.
+__attribute__((noinline)) int send_script(struct Scratch* scratch) {
+  if (!scratch)
+    return 0;
+  const uint32_t tgid = scratch->record.tgid, tid = scratch->record.tid;
+  const uint32_t cpu = bpf_get_smp_processor_id();
+  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
+  struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
+  if (!layout || !own)
+    return 0;
+  const uint64_t state = thread_state(layout, tid);
+  if (!state)
+    return 0;
+  struct ScriptWalk walk = {
+      .scratch = own, .layout = layout, .at = innermost_frame(layout, state), .is_at_end = 1};
+  bpf_loop(2 * kMaxScriptFrames, take_script_frame, &walk, 0);
+  uint32_t count = walk.count;
+  KEEP(count);
+  if (count == 0 || count > kMaxScriptFrames)
+    return 0;
+  own->record = scratch->record;
+  own->record.kind = kRecordScript;
+  own->record.length = 2 * count;
+  own->record.kernel_frames = 0;
+  own->record.kernel_stack = 0;
+  own->record.stop = walk.at ? kStopTooDeep : kStopEndOfStack;
+  return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16, BPF_RB_NO_WAKEUP);
+}

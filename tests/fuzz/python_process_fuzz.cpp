@@ -1,0 +1,53 @@
+// Reads any bytes as the memory of a process that runs CPython.  Its stacks and names are bounded,
+// and each name comes back from the stream as it was.
+// SPDX-License-Identifier: MIT
+#include "runtimes/python_process.h"
+
+#include <algorithm>
+#include <span>
+#include <variant>
+
+#include "require.h"
+#include "support/fake_python.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
+  using namespace pe;
+  using testing::FakePython;
+  using testing::require;
+  const std::span memory(data, size);
+  const auto read = [&](std::uint64_t avma, std::span<std::byte> into) -> std::size_t {
+    if (avma < FakePython::kBase || avma - FakePython::kBase >= memory.size())
+      return 0;
+    const std::size_t at = avma - FakePython::kBase;
+    std::ranges::fill(into, std::byte{0});
+    std::copy_n(memory.begin() + static_cast<std::ptrdiff_t>(at),
+                std::min(into.size(), memory.size() - at), into.begin());
+    return into.size();
+  };
+  const runtimes::PythonBinary binary{.runtime = FakePython::kRuntime - FakePython::kBase,
+                                      .version = FakePython::kVersionAt - FakePython::kBase,
+                                      .loop = {{0x100, 0x200}}};
+  auto opened = runtimes::PythonProcess::open(read, binary, FakePython::kBase);
+  auto* process = std::get_if<runtimes::PythonProcess>(&opened);
+  if (process == nullptr)
+    return 0;
+  std::uint32_t number = 0;
+  for (int sample = 0; sample < 2; ++sample) {
+    const auto& stack = process->read_stack(1, FakePython::kThreadPointer);
+    require(stack.frames.size() <= runtimes::kMostPythonFrames);
+    process->begin_names();
+    constexpr std::size_t kMostNamed = 100;
+    for (const auto& frame :
+         std::span(stack.frames).first(std::min(stack.frames.size(), kMostNamed))) {
+      const auto address = process->address_of(frame, [&](const stream::ScriptFunction& function) {
+        const auto again = stream::parse_script_path(stream::script_path(function));
+        require(again && again->line == function.line);
+        require(function.name.starts_with(again->name) && function.file.starts_with(again->file));
+        return ++number;
+      });
+      require(!address || (*address >= stream::script_address(1) &&
+                           *address < stream::script_address(number + 1) - 1));
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,178 @@
+// The memory of a process that runs CPython, made by hand.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "runtimes/python_layout.h"
+#include "runtimes/python_process.h"
+
+namespace pe::testing {
+
+class FakePython {
+ public:
+  static constexpr std::uint64_t kBase = 0x10000, kRuntime = kBase, kVersionAt = kBase + 0x700;
+  static constexpr std::uint64_t kThreadPointer = 0x7f0000001000;
+  static constexpr std::uint64_t k311 = 0x030b02f0, k312 = 0x030c01f0, k313 = 0x030d00f0;
+  /// Is unreadable.
+  static constexpr std::uint64_t kNowhere = 0x4000'0000;
+
+  explicit FakePython(std::uint64_t version) : bytes_(0x800) {
+    put(kVersionAt, version);
+    if (version >> 16U == k313 >> 16U)
+      publish(version);
+    auto memory = this->memory();
+    layout_ = std::get<runtimes::PythonLayout>(runtimes::python_layout(memory, version, kRuntime));
+    interpreter_ = room(0x2000);
+    put(kRuntime + layout_.first_interpreter, interpreter_);
+  }
+
+  [[nodiscard]] const runtimes::PythonLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
+
+  [[nodiscard]] std::size_t read(std::uint64_t avma, std::span<std::byte> into) const {
+    if (avma < kBase || avma - kBase >= bytes_.size())
+      return 0;
+    // Rounded up to pages, as memory is.
+    std::ranges::fill(into, std::byte{0});
+    const std::size_t at = avma - kBase;
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at),
+                std::min(into.size(), bytes_.size() - at), into.begin());
+    return into.size();
+  }
+  /// Reads the memory as it is at that time.  The FakePython must outlive it.
+  [[nodiscard]] runtimes::Memory memory() const {
+    return runtimes::Memory([this](auto avma, auto into) { return read(avma, into); });
+  }
+  [[nodiscard]] runtimes::PythonProcess process() const {
+    const runtimes::PythonBinary binary{
+        .runtime = kRuntime - kBase, .version = kVersionAt - kBase, .loop = {{0x100, 0x200}}};
+    return std::get<runtimes::PythonProcess>(runtimes::PythonProcess::open(
+        [this](auto avma, auto into) { return read(avma, into); }, binary, kBase));
+  }
+
+  template <typename T>
+  void put(std::uint64_t avma, T value) {
+    std::memcpy(bytes_.data() + (avma - kBase), &value, sizeof value);
+  }
+  std::uint64_t room(std::size_t size) {
+    const std::uint64_t avma = kBase + bytes_.size();
+    bytes_.resize((bytes_.size() + size + 15) / 16 * 16);
+    return avma;
+  }
+
+  /// A str object of that kind: units of 1, 2 or 4 bytes.
+  template <typename Unit>
+  std::uint64_t text(std::basic_string_view<Unit> units, bool is_ascii) {
+    const std::uint32_t data = is_ascii ? layout_.ascii_data : layout_.wide_data;
+    const std::uint64_t avma = room(data + units.size() * sizeof(Unit));
+    put(avma + layout_.text_length, std::uint64_t{units.size()});
+    put(avma + layout_.text_state,
+        static_cast<std::uint32_t>(sizeof(Unit) << 2U | 0x20U | (is_ascii ? 0x40U : 0U)));
+    std::memcpy(bytes_.data() + (avma + data - kBase), units.data(), units.size() * sizeof(Unit));
+    return avma;
+  }
+  std::uint64_t ascii(std::string_view characters) { return text<char>(characters, true); }
+
+  /// A code object; `table` is its co_linetable.
+  std::uint64_t code(std::string_view name, std::string_view file, std::uint32_t first_line,
+                     std::string_view table) {
+    return code(ascii(name), ascii(file), first_line, table);
+  }
+  std::uint64_t code(std::uint64_t name, std::uint64_t file, std::uint32_t first_line,
+                     std::string_view table) {
+    const std::uint64_t lines = room(layout_.bytes_data + table.size());
+    put(lines + layout_.bytes_size, std::uint64_t{table.size()});
+    std::memcpy(bytes_.data() + (lines + layout_.bytes_data - kBase), table.data(), table.size());
+    const std::uint64_t avma = room(runtimes::kCodeBytes);
+    put(avma + layout_.name, name);
+    put(avma + layout_.file, file);
+    put(avma + layout_.first_line, first_line);
+    put(avma + layout_.line_table, lines);
+    return avma;
+  }
+
+  /// Adds a frame that calls all frames so far of the stack; they form a list, innermost first.
+  struct Stack {
+    std::uint64_t innermost = 0, outermost = 0;
+  };
+  void add_frame(Stack& stack, std::uint64_t code, std::uint64_t offset, bool ends_call) {
+    const std::uint64_t frame = link(stack);
+    put(frame + layout_.code, code);
+    put(frame + layout_.instruction, code + layout_.instructions + offset);
+    if (!ends_call)
+      return;
+    if (layout_.call_end == runtimes::CallEnd::kEntryFlag)
+      put(frame + layout_.end_mark, std::uint8_t{1});
+    else
+      add_shim(stack);
+  }
+  void add_shim(Stack& stack) { put(link(stack) + layout_.end_mark, std::uint8_t{3}); }
+
+  /// Adds a thread with that stack, as the first of the list.  Returns its PyThreadState.
+  std::uint64_t thread(const Stack& stack, std::uint64_t thread_pointer = kThreadPointer) {
+    const std::uint64_t state = room(0x200);
+    put(state + layout_.next_thread, std::exchange(last_thread_, state));
+    put(state + layout_.thread_id, thread_pointer);
+    std::uint64_t frame = stack.innermost;
+    if (layout_.has_c_frame) {
+      frame = room(32);
+      put(frame + layout_.frame_of_c_frame, stack.innermost);
+    }
+    put(state + layout_.frame, frame);
+    put(interpreter_ + layout_.first_thread, state);
+    return state;
+  }
+
+ private:
+  /// The values of 3.13.0 for the fields that are used.
+  void publish(std::uint64_t version) {
+    constexpr std::pair<unsigned, std::uint64_t> kFields[] = {{0, 0x7970'6775'6265'6478},
+                                                              {5, 632},
+                                                              {8, 7264},
+                                                              {9, 7344},
+                                                              {21, 8},
+                                                              {23, 72},
+                                                              {24, 152},
+                                                              {29, 8},
+                                                              {30, 0},
+                                                              {31, 56},
+                                                              {33, 70},
+                                                              {35, 112},
+                                                              {37, 128},
+                                                              {38, 136},
+                                                              {39, 68},
+                                                              {43, 200},
+                                                              {65, 16},
+                                                              {66, 32},
+                                                              {68, 32},
+                                                              {69, 16},
+                                                              {70, 40}};
+    for (const auto& [number, value] : kFields)
+      put(kRuntime + number * 8, value);
+    put(kRuntime + 8, version);
+  }
+  std::uint64_t link(Stack& stack) {
+    const std::uint64_t frame = room(runtimes::kFrameBytes);
+    if (stack.outermost == 0)
+      stack.innermost = frame;
+    else
+      put(stack.outermost + layout_.caller, frame);
+    stack.outermost = frame;
+    return frame;
+  }
+
+  std::vector<std::byte> bytes_;
+  runtimes::PythonLayout layout_{};
+  std::uint64_t interpreter_ = 0, last_thread_ = 0;
+};
+
+}  // namespace pe::testing

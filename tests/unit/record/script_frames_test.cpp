@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "record/stream/script_frames.h"
+
+#include <boost/test/unit_test.hpp>
+#include <vector>
+
+using namespace pe;
+using record::kEndsCall;
+using record::KeptScript;
+using record::ScriptMerger;
+using record::ScriptStack;
+
+BOOST_AUTO_TEST_SUITE(script_frames)
+
+namespace {
+
+using Chain = std::vector<std::uint64_t>;
+
+// Frames: of the interpreter's loop, and others.
+constexpr std::uint64_t kLoop = 0x1100, kMain = 0x2000, kCall = 0x2100, kLeaf = 0x2200;
+constexpr std::uint64_t kUser = PERF_CONTEXT_USER, kKernel = PERF_CONTEXT_KERNEL;
+// Frames of Python, far from each other.
+constexpr std::uint64_t a = 0xa0, b = 0xb0, c = 0xc0;
+constexpr std::uint64_t kNone = 0;
+
+ScriptStack script(std::vector<std::uint64_t> words, bool is_complete = true) {
+  return {.loop = {{0x1000, 0x1800}}, .words = std::move(words), .is_complete = is_complete};
+}
+
+Chain merged(const Chain& chain, const ScriptStack& script, bool is_complete = true) {
+  ScriptMerger merger;
+  const auto out = merger.merge(chain, is_complete, script);
+  return {out.begin(), out.end()};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_frames_of_a_call_replace_the_loop) {
+  BOOST_TEST(merged({kUser, kLeaf, kLoop, kCall, kLoop, kMain},
+                    script({a, b | kEndsCall, c | kEndsCall})) ==
+             Chain({kUser, kLeaf, a + 1, b + 1, kCall, c + 1, kMain}));
+}
+
+BOOST_AUTO_TEST_CASE(the_innermost_frame_has_its_exact_address) {
+  BOOST_TEST(
+      merged({kKernel, 0xffffffff81000000, kUser, kLoop, kMain}, script({a, b | kEndsCall})) ==
+      Chain({kKernel, 0xffffffff81000000, kUser, a, b + 1, kMain}));
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_without_python_stays) {
+  BOOST_TEST(merged({kUser, kLoop, kMain}, script({})) == Chain({kUser, kLoop, kMain}));
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_that_has_only_started_stays_native) {
+  BOOST_TEST(merged({kUser, kLoop, kCall, kLoop, kMain}, script({a | kEndsCall})) ==
+             Chain({kUser, kLoop, kCall, a + 1, kMain}));
+  BOOST_TEST(
+      merged({kUser, kLoop, kCall, kLoop, kMain}, script({kNone | kEndsCall, a | kEndsCall})) ==
+      Chain({kUser, kCall, a + 1, kMain}));
+}
+
+BOOST_AUTO_TEST_CASE(a_call_without_a_loop_joins_the_innermost) {
+  BOOST_TEST(merged({kUser, kLeaf, kLoop, kMain}, script({a | kEndsCall, b | kEndsCall})) ==
+             Chain({kUser, kLeaf, a + 1, b + 1, kMain}));
+}
+
+BOOST_AUTO_TEST_CASE(python_frames_continue_an_incomplete_stack) {
+  BOOST_TEST(merged({kUser, kLeaf, kLoop, kCall}, script({a | kEndsCall, b | kEndsCall, c}),
+                    false) == Chain({kUser, kLeaf, a + 1, kCall, b + 1, c + 1}));
+  BOOST_TEST(merged({kUser, kLeaf}, script({a | kEndsCall}), false) ==
+             Chain({kUser, kLeaf, a + 1}));
+}
+
+BOOST_AUTO_TEST_CASE(a_cut_python_stack_is_counted_from_the_leaf) {
+  BOOST_TEST(merged({kUser, kLeaf, kLoop, kCall, kLoop, kMain}, script({a | kEndsCall}, false)) ==
+             Chain({kUser, kLeaf, a + 1, kCall, kLoop, kMain}));
+}
+
+BOOST_AUTO_TEST_CASE(a_chain_without_a_users_part_gets_one) {
+  BOOST_TEST(merged({kKernel, 0xffffffff81000000}, script({a, b | kEndsCall}), false) ==
+             Chain({kKernel, 0xffffffff81000000, kUser, a, b + 1}));
+}
+
+BOOST_AUTO_TEST_CASE(only_complete_stacks_that_differ_are_counted) {
+  ScriptMerger merger;
+  merger.merge(Chain{kUser, kLoop}, true, script({a | kEndsCall}));
+  merger.merge(Chain{kUser, kLoop, kLoop}, true, script({a | kEndsCall}));
+  merger.merge(Chain{kUser, kLoop, kLoop}, false, script({a | kEndsCall}));
+  BOOST_TEST(merger.counts().stacks == 3U);
+  BOOST_TEST(merger.counts().mismatched == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_record_keeps_the_stack_for_its_sample) {
+  const ScriptStack stack = script({a, b | kEndsCall}, false);
+  std::vector<std::byte> bytes;
+  record::add_script_record(stack, 77, bytes);
+  const auto record = stream::view_record(bytes);
+  BOOST_TEST(record::time_of_script(record).value() == 77U);
+  KeptScript kept;
+  BOOST_TEST(kept.take(record));
+  BOOST_TEST(kept.stack().words == stack.words);
+  BOOST_TEST(kept.stack().loop.front().end == 0x1800U);
+  BOOST_TEST(!kept.stack().is_complete);
+  kept.forget();
+  BOOST_TEST(kept.stack().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_too_large_for_a_record_is_cut) {
+  std::vector<std::byte> bytes;
+  record::add_script_record(script(Chain(9000, a)), 1, bytes);
+  KeptScript kept;
+  BOOST_TEST(kept.take(stream::view_record(bytes)));
+  BOOST_TEST(kept.stack().words.size() > 8000U);
+  BOOST_TEST(!kept.stack().is_complete);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#include "runtimes/python_process.h"
+
+#include <boost/test/data/test_case.hpp>
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "support/fake_python.h"
+
+using namespace pe;
+using runtimes::kNoCode;
+using runtimes::kUnreadableCode;
+using runtimes::PythonFrame;
+using runtimes::PythonProcess;
+using testing::FakePython;
+
+BOOST_AUTO_TEST_SUITE(python_process)
+
+namespace {
+
+const std::uint64_t kVersions[] = {FakePython::k311, FakePython::k312, FakePython::k313};
+
+/// Two entries of a line table, each of two bytes of instructions: the first line, and the next.
+const std::string_view kTwoLines("\xe8\x00\xe8\x02", 4);
+
+/// The functions that a process has named, and the lines of their frames from the start.
+struct Named {
+  std::vector<stream::ScriptFunction> functions;
+
+  std::optional<std::uint64_t> address_of(PythonProcess& process, const PythonFrame& frame) {
+    return process.address_of(frame, [this](const stream::ScriptFunction& function) {
+      functions.push_back(function);
+      return static_cast<std::uint32_t>(functions.size());
+    });
+  }
+};
+
+}  // namespace
+
+BOOST_DATA_TEST_CASE(reads_frames_and_the_ends_of_calls, kVersions, version) {
+  FakePython fake(version);
+  const auto inner = fake.code("inner", "a.py", 3, kTwoLines);
+  const auto outer = fake.code("outer", "a.py", 9, kTwoLines);
+  FakePython::Stack stack;
+  fake.add_frame(stack, inner, 0, false);
+  fake.add_frame(stack, outer, 2, true);
+  fake.add_frame(stack, outer, 0, true);
+  fake.thread({}, FakePython::kThreadPointer + 1);
+  fake.thread(stack);
+  fake.thread({});  // a new thread's state, which still has its maker's number
+
+  PythonProcess process = fake.process();
+  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  BOOST_TEST(read.is_complete);
+  BOOST_TEST_REQUIRE(read.frames.size() == 3U);
+  BOOST_TEST(read.frames[0].code == inner);
+  BOOST_TEST(!read.frames[0].ends_call);
+  BOOST_TEST(read.frames[1].ends_call);
+  BOOST_TEST(read.frames[2].ends_call);
+
+  Named named;
+  process.begin_names();
+  const auto start = stream::script_address(1);
+  BOOST_TEST(named.address_of(process, read.frames[0]).value() == start);
+  BOOST_TEST(named.address_of(process, read.frames[1]).value() == stream::script_address(2) + 1);
+  BOOST_TEST(named.address_of(process, read.frames[2]).value() == stream::script_address(2));
+  BOOST_TEST_REQUIRE(named.functions.size() == 2U);
+  BOOST_CHECK((named.functions[0] == stream::ScriptFunction{"inner", "a.py", 3}));
+  BOOST_TEST(process.loop().front().start == FakePython::kBase + 0x100);
+}
+
+BOOST_DATA_TEST_CASE(a_thread_without_python_has_no_frames, kVersions, version) {
+  FakePython fake(version);
+  fake.thread({});
+  PythonProcess process = fake.process();
+  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.empty());
+  BOOST_TEST(process.read_stack(7, 5).frames.empty());
+}
+
+BOOST_DATA_TEST_CASE(a_cycle_of_frames_ends, kVersions, version) {
+  FakePython fake(version);
+  FakePython::Stack stack;
+  fake.add_frame(stack, fake.code("f", "a.py", 1, ""), 0, true);
+  fake.put(stack.outermost + fake.layout().caller, stack.innermost);
+  fake.thread(stack);
+  PythonProcess process = fake.process();
+  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  BOOST_TEST(!read.is_complete);
+  BOOST_TEST(read.frames.size() == runtimes::kMostPythonFrames);
+}
+
+BOOST_AUTO_TEST_CASE(a_cycle_of_threads_ends) {
+  FakePython fake(FakePython::k312);
+  const auto state = fake.thread({});
+  fake.put(state + fake.layout().next_thread, state);
+  PythonProcess process = fake.process();
+  BOOST_TEST(process.read_stack(7, 5).frames.empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_unreadable_frame_ends_the_stack_and_shows) {
+  FakePython fake(FakePython::k311);
+  FakePython::Stack stack;
+  fake.add_frame(stack, fake.code("f", "a.py", 1, ""), 0, false);
+  fake.put(stack.outermost + fake.layout().caller, FakePython::kNowhere);
+  fake.thread(stack);
+  PythonProcess process = fake.process();
+  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  BOOST_TEST(!read.is_complete);
+  BOOST_TEST_REQUIRE(read.frames.size() == 2U);
+  BOOST_TEST(read.frames[1].code == kUnreadableCode);
+}
+
+BOOST_AUTO_TEST_CASE(a_loop_that_has_just_started_has_an_empty_call) {
+  FakePython fake(FakePython::k312);
+  FakePython::Stack stack;
+  fake.add_shim(stack);
+  fake.add_frame(stack, fake.code("f", "a.py", 1, ""), 0, true);
+  fake.thread(stack);
+  PythonProcess process = fake.process();
+  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  BOOST_TEST_REQUIRE(read.frames.size() == 2U);
+  BOOST_TEST(read.frames[0].code == kNoCode);
+  BOOST_TEST(read.frames[0].ends_call);
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_state_that_another_thread_has_now_is_not_used) {
+  FakePython fake(FakePython::k313);
+  FakePython::Stack stack;
+  fake.add_frame(stack, fake.code("f", "a.py", 1, ""), 0, true);
+  const auto state = fake.thread(stack);
+  PythonProcess process = fake.process();
+  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.size() == 1U);
+  fake.put(state + fake.layout().thread_id, std::uint64_t{5});
+  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_reused_code_object_gets_its_new_name) {
+  FakePython fake(FakePython::k311);
+  const auto code = fake.code("old", "a.py", 1, "");
+  const auto name = fake.ascii("new");
+  PythonProcess process = fake.process();
+  Named named;
+  const PythonFrame frame{code, code, true};
+  process.begin_names();
+  BOOST_TEST(named.address_of(process, frame).value() == stream::script_address(1));
+  process.begin_names();
+  BOOST_TEST(named.address_of(process, frame).value() == stream::script_address(1));
+  fake.put(code + fake.layout().name, name);
+  process.begin_names();
+  BOOST_TEST(named.address_of(process, frame).value() == stream::script_address(2));
+  BOOST_TEST(named.functions.back().name == "new");
+}
+
+BOOST_AUTO_TEST_CASE(a_known_code_object_keeps_its_name_when_the_process_is_gone) {
+  FakePython fake(FakePython::k311);
+  const auto code = fake.code("f", "a.py", 1, "");
+  bool is_gone = false;
+  const runtimes::PythonBinary binary{.runtime = 0, .version = FakePython::kVersionAt, .loop = {}};
+  auto opened = PythonProcess::open(
+      [&](auto avma, auto into) { return is_gone ? 0 : fake.read(avma, into); }, binary, 0);
+  auto& process = std::get<PythonProcess>(opened);
+  Named named;
+  for (int sample = 0; sample < 2; ++sample) {
+    process.begin_names();
+    BOOST_TEST(named.address_of(process, {code, code, true}).value() == stream::script_address(1));
+    is_gone = true;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_code_object_without_a_readable_name_has_no_address) {
+  FakePython fake(FakePython::k311);
+  const auto code = fake.code(FakePython::kNowhere, FakePython::kNowhere, 1, "");
+  PythonProcess process = fake.process();
+  Named named;
+  process.begin_names();
+  BOOST_TEST(!named.address_of(process, {code, code, true}));
+  BOOST_TEST(!named.address_of(process, {FakePython::kNowhere, 0, true}));
+  BOOST_TEST(!named.address_of(process, {.code = kUnreadableCode}));
+}
+
+BOOST_AUTO_TEST_CASE(unknown_versions_are_named) {
+  const FakePython fake(FakePython::k313);
+  auto memory = fake.memory();
+  const auto why = [&memory](std::optional<std::uint64_t> version) {
+    return std::get<std::string>(runtimes::python_layout(memory, version, FakePython::kRuntime));
+  };
+  BOOST_TEST(why(0x030e00f0) == "Python 3.14");
+  BOOST_TEST(why(0x040000f0) == "Python 4.0");
+  BOOST_TEST(why(std::nullopt) == "a Python before 3.11");
+}
+
+BOOST_AUTO_TEST_CASE(published_offsets_are_checked) {
+  FakePython fake(FakePython::k313);
+  const auto why = [&fake] {
+    auto memory = fake.memory();
+    const auto layout = runtimes::python_layout(memory, FakePython::k313, FakePython::kRuntime);
+    const auto* reason = std::get_if<std::string>(&layout);
+    return reason != nullptr ? *reason : "";
+  };
+  BOOST_TEST(why() == "");
+  constexpr unsigned kFreeThreaded = 2, kOwner = 33, kWord = 8;
+  fake.put(FakePython::kRuntime + kOwner * kWord, std::uint64_t{1} << 40U);
+  BOOST_TEST(why() == "Python 3.13 with implausible offsets");
+  fake.put(FakePython::kRuntime + kFreeThreaded * kWord, std::uint64_t{1});
+  BOOST_TEST(why() == "free-threaded Python 3.13");
+  fake.put(FakePython::kRuntime, std::uint64_t{0});
+  BOOST_TEST(why() == "Python 3.13 without its offsets");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "stream/script_mapping.h"
+
+#include <boost/test/unit_test.hpp>
+#include <span>
+#include <string>
+
+using namespace pe;
+using stream::parse_script_path;
+using stream::script_path;
+using stream::ScriptFunction;
+
+BOOST_AUTO_TEST_SUITE(script_mapping)
+
+BOOST_AUTO_TEST_CASE(a_path_has_function_file_and_line) {
+  BOOST_TEST(script_path({"C.f.<locals>.<lambda>", "/srv/a.py", 12}) ==
+             "[python] C.f.<locals>.<lambda> /srv/a.py:12");
+}
+
+BOOST_AUTO_TEST_CASE(a_path_holds_any_text) {
+  const ScriptFunction odd{"a b\\c\n\x7f", "/x y:1\t", 0};
+  BOOST_TEST(script_path(odd) == "[python] a\\040b\\134c\\012\\177 /x\\040y:1\\011:0");
+  BOOST_CHECK(parse_script_path(script_path(odd)) == odd);
+  const ScriptFunction none{"", "", 0};
+  BOOST_CHECK(parse_script_path(script_path(none)) == none);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_path_is_cut) {
+  const std::string path = script_path({std::string(9000, ' '), std::string(9000, 'f'), 7});
+  BOOST_TEST(path.size() <= 4000U);
+  const auto function = parse_script_path(path);
+  BOOST_TEST_REQUIRE(function.has_value());
+  BOOST_TEST(function->line == 7U);
+  BOOST_TEST(function->file.find_first_not_of('f') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(other_paths_are_no_functions) {
+  for (const char* path : {"/bin/ls", "[python]", "[python] ", "[python] f", "[python] f a.py",
+                           "[python] f:1", "[python] f a.py:", "[python] f a.py:-1"})
+    BOOST_TEST(!parse_script_path(path), path);
+}
+
+BOOST_AUTO_TEST_CASE(a_record_of_a_function_is_recognised) {
+  stream::RecordBuilder builder;
+  stream::build_script_mapping(builder, 5, 3, {"f", "a.py", 1});
+  const std::string text(builder.pad().finish());
+  const auto record = stream::view_record(std::as_bytes(std::span(text)));
+  BOOST_TEST(stream::is_script_mapping(record));
+  const auto map = stream::parse_mmap(record).value();
+  BOOST_TEST(map.start == stream::script_address(3));
+  BOOST_TEST(map.size == stream::kScriptBytes);
+  BOOST_TEST(map.executable);
+  BOOST_TEST(map.path == "[python] f a.py:1");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
