@@ -109,12 +109,19 @@ void ScriptMerger::add_calls(std::size_t first, std::size_t end) {
     }
 }
 
+/// Pairs frames of the loop with calls from the root, and returns how many of the innermost remain.
+ScriptMerger::Unpaired ScriptMerger::unpaired_innermost() const {
+  if (loops_.size() > calls_.size())
+    return {.loops = loops_.size() - calls_.size(), .calls = 0};
+  return {.loops = 0, .calls = loops_.empty() ? 0 : calls_.size() - loops_.size()};
+}
+
 void ScriptMerger::describe(Closing& closing) const {
   if (counts_.stacks > 0)
     closing.detail(fmt::format("{} with Python, {} of them between two states of its loop",
                                plural(counts_.stacks, "stack"), counts_.mismatched));
   if (counts_.cut > 0)
-    closing.doubt(plural(counts_.cut, "stack") + " with Python lack outer frames",
+    closing.doubt(plural(counts_.cut, "stack") + " of Python cut at the root",
                   "a record holds 8000 frames");
 }
 
@@ -127,13 +134,7 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
   find_loops(chain, script);
   const bool is_whole = is_complete && script.is_complete;
   counts_.mismatched += is_whole && loops_.size() != calls_.size() ? 1 : 0;
-  // Counted from the root, the innermost `bare` frames of the loop have no call, and the innermost
-  // `surplus` calls have no frame of the loop.
-  const std::size_t bare =
-      is_whole && loops_.size() > calls_.size() ? loops_.size() - calls_.size() : 0;
-  const std::size_t surplus = is_whole && calls_.size() > loops_.size() && !loops_.empty()
-                                  ? calls_.size() - loops_.size()
-                                  : 0;
+  const Unpaired unpaired = is_whole ? unpaired_innermost() : Unpaired{};
   merged_.clear();
   has_user_frame_ = false;
   bool is_user = false;
@@ -142,8 +143,8 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
     const bool is_mark = stream::detail::ChainWalk::is_mark(chain[i]);
     is_user = is_mark ? chain[i] == PERF_CONTEXT_USER : is_user;
     const bool is_loop = loop < loops_.size() && loops_[loop] == i;
-    if (is_loop && loop++ >= bare && call < calls_.size()) {
-      const std::size_t end = call + 1 + (call == 0 ? surplus : 0);
+    if (is_loop && loop++ >= unpaired.loops && call < calls_.size()) {
+      const std::size_t end = call + 1 + (call == 0 ? unpaired.calls : 0);
       add_calls(call, end);
       call = end;
       continue;

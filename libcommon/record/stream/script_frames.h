@@ -86,6 +86,11 @@ class ScriptMerger {
   void describe(Closing& closing) const;
 
  private:
+  struct Unpaired {
+    std::size_t loops = 0, calls = 0;
+  };
+
+  [[nodiscard]] Unpaired unpaired_innermost() const;
   void find_calls(const ScriptStack& script);
   void find_loops(std::span<const std::uint64_t> chain, const ScriptStack& script);
   void add_calls(std::size_t first, std::size_t end);

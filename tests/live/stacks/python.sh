@@ -52,34 +52,34 @@ def threads(s):
     for thread in all: thread.start()
     for thread in all: thread.join()
 
-globals()[sys.argv[1]](float(sys.argv[2]))
+open(sys.argv[1], 'w').close()
+while True:
+    shares(.2)
+    for kind in recursion, compresses, sorts, generates, threads:
+        kind(.05)
 END
-# record KIND SECONDS: records it by $engine into $dir/folded
-record() {
-  pe-record -v --engine "$engine" -F 499 -o "$dir/py.pe" -- "$python" "$dir/work.py" "$@" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
-  pe-symbolize -q "$dir/py.pe" | stackfold --annotate >"$dir/folded"
-}
 s='_\[s\];'  # the end of a function's name
+# of KIND PATTERN: the percentage of matching stacks among those of a part of the program
+of() { grep -E "(;|^)$1$s" "$dir/folded" >"$dir/part"; share "$2" "$dir/part"; }
 engines=ptrace
-pe-record -q --engine bpf -o "$dir/bpf.pe" -- true 2>/dev/null && engines="bpf ptrace"
+pe-record -q --engine bpf -o "$dir/bpf.pe" -- true 2>/dev/null && engines='ptrace bpf'
+"$python" "$dir/work.py" "$dir/ready" & target=$!
+await "$dir/ready"
 for engine in $engines; do
-  record shares 1
-  within "$engine: fifty" 50 "$(share ";shares${s}fifty${s}spin_" "$dir/folded")" 5
-  within "$engine: thirty" 30 "$(share ";thirty${s}thirty.<locals>.<lambda>${s}spin_" "$dir/folded")" 5
-  within "$engine: twenty" 20 "$(share ";Twenty.method${s}spin_" "$dir/folded")" 5
-  at_least "$engine: stacks with the first line, %" 95 "$(share '<module>_' "$dir/folded")"
+  until_used 2500 $target pe-record -v --engine "$engine" -F 499 -p $target -o "$dir/py.pe" 2>"$dir/err" || fail "$engine: $(cat "$dir/err")"
   grep -Eq '[0-9]+ frames of Python, [0-9]+ unreadable' "$dir/err" || fail "$engine: details: $(cat "$dir/err")"
+  pe-symbolize -q "$dir/py.pe" | stackfold --annotate >"$dir/folded"
+  within "$engine: fifty" 50 "$(of shares ";shares${s}fifty${s}spin_")" 5
+  within "$engine: thirty" 30 "$(of shares ";thirty${s}thirty.<locals>.<lambda>${s}spin_")" 5
+  within "$engine: twenty" 20 "$(of shares ";Twenty.method${s}spin_")" 5
+  at_least "$engine: stacks with the first line, %" 97 "$(of '(shares|recursion|compresses|sorts|generates)' '<module>_')"
+  at_least "$engine: whole recursion, %" 90 "$(of recursion "<module>${s}recursion${s}(deep$s){2001}spin_")"
+  at_least "$engine: native callees, %" 80 "$(of compresses "<module>${s}compresses$s.*deflate")"
+  at_least "$engine: callbacks from C, %" 80 "$(of sorts "<module>${s}sorts$s.*qsort.*;by_value${s}spin_")"
+  at_least "$engine: generators, %" 80 "$(of generates "<module>${s}generates$s(.*;)?generate${s}spin_")"
+  at_least "$engine: threads, %" 80 "$(of Thread.run "Thread.run$s.*(fifty|thirty.<locals>.<lambda>)${s}spin_")"
   expect "$engine: functions that perf reads" 1 "$(perf script -i "$dir/py.pe" 2>/dev/null | grep -c -m1 '\[python\] spin .*/work.py:3)')"
   expect "$engine: current lines" 1 "$(pe-symbolize -q --lines "$dir/py.pe" | stackfold --lines | grep -c -m1 ';fifty:work.py:8;spin:work.py:[56]')"
-  record recursion 0.3
-  at_least "$engine: whole recursion, %" 90 "$(share "<module>${s}recursion${s}(deep$s){2001}spin_" "$dir/folded")"
-  record compresses 0.3
-  at_least "$engine: native callees, %" 80 "$(share "<module>${s}compresses$s.*deflate" "$dir/folded")"
-  record sorts 0.3
-  at_least "$engine: callbacks from C, %" 80 "$(share "<module>${s}sorts$s.*qsort.*;by_value${s}spin_" "$dir/folded")"
-  record generates 0.3
-  at_least "$engine: generators, %" 80 "$(share "<module>${s}generates$s(.*;)?generate${s}spin_" "$dir/folded")"
-  record threads 0.3
-  at_least "$engine: threads, %" 80 "$(share "Thread.run$s.*(fifty|thirty.<locals>.<lambda>)${s}spin_" "$dir/folded")"
 done
+kill $target
 finish
