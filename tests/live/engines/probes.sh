@@ -103,5 +103,5 @@ refused_filter() {
 refused_filter 'bytes > 4' "has no field 'bytes'; it has __syscall_nr, ret"
 refused_filter 'ret >' "--filter: 'ret >': refused by the kernel"
 record -e faults -- "$PE_PROBED" 1
-at_least 'page faults' 50 "$(samples "$dir/p.pe")"
+at_least 'page faults' 20 "$(samples "$dir/p.pe")"
 finish

@@ -186,9 +186,10 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
   // PLT stubs have names of their own, which nobody means by a pattern.
   if (has_pattern)
     std::erase_if(found, [](const auto& function) { return function.name.ends_with("@plt"); });
-  const bool had_any = !found.empty();
-  std::erase_if(found, [](const names::FoundFunction& function) { return function.is_ifunc; });
-  if (had_any && found.empty())
+  // Besides the ifunc there may be an old version of the function, which no new program calls.
+  const auto ifuncs =
+      std::erase_if(found, [](const names::FoundFunction& function) { return function.is_ifunc; });
+  if (ifuncs > 0 && (found.empty() || !has_pattern))
     throw Error(
         fmt::format("--event: {}: its code only chooses, at the program's start, the function that "
                     "will run (an "
@@ -244,7 +245,10 @@ void resolve_probes(record::Request& request, const record::Target& target,
 }
 
 std::vector<std::string> probes_like(const std::string& pattern, const record::Target& target) {
-  const ProbeName name = record::parse_probe(pattern);
+  ProbeName name = record::parse_probe(pattern);
+  // Without a process, the first name of "usdt:python3:*" is the file.
+  if (name.path.empty() && target.processes.empty())
+    std::swap(name.path, name.provider);
   if (name.is_of_kernel())
     throw Error("--list: the kernel's functions are in /proc/kallsyms");
   const auto file = open_probed(find_probed_file(name.path, target, {}));
