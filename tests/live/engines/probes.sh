@@ -76,6 +76,7 @@ objcopy --strip-all "$PE_PROBED" "$dir/stripped"
 refused "uprobe:$dir/stripped:counted" "the file is stripped.*uprobe:$dir/stripped:0x1234"
 refused "uretprobe:$PE_GO:main.main" 'is written in Go'
 [ -e /sys/bus/event_source/devices/kprobe ] || refused kprobe:vfs_read 'this kernel has no kprobes'
+refused "uprobe:$(command -v bash):*" 'places match, at most 128'
 (ulimit -n 50; refused "uprobe:$PE_PROBED:*" 'ulimit -Hn'; exit "$failed") || failed=1
 
 # Too many hits end the recording.
