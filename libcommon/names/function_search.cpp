@@ -32,23 +32,16 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// Returns the longest identifier before the parameters.  A mangled name has it, too, so that few
-/// names must be demangled.
-std::string_view longest_identifier(std::string_view name) {
+/// Returns the last identifier before the parameters.  A mangled name has it, too, so that few
+/// names must be demangled: "flush" of "std::ostream::flush()", of which the mangled name
+/// abbreviates the rest.  Empty for an operator, which is mangled differently.
+std::string_view last_identifier(std::string_view name) {
   name = name.substr(0, name.find_first_of("(<"));
-  std::string_view longest;
-  for (std::size_t at = 0; at < name.size(); ++at) {
-    std::size_t end = at;
-    while (end < name.size() && is_letter(name[end]))
-      ++end;
-    const std::string_view word = name.substr(at, end - at);
-    // Operators and the like are mangled differently.
-    if (word.size() > longest.size() && !word.starts_with("operator") && word != "anonymous" &&
-        word != "namespace" && !(word.starts_with("0") || name[at] == '~'))
-      longest = word;
-    at = std::max(at, end);
-  }
-  return longest;
+  std::size_t start = name.size();
+  while (start > 0 && is_letter(name[start - 1]))
+    --start;
+  const std::string_view word = name.substr(start);
+  return name.find("operator") == name.npos ? word : std::string_view();
 }
 
 /// Is `full`, as c++filt prints it, that name?  The user may leave the return type of a template
@@ -104,7 +97,7 @@ std::vector<FoundFunction> FunctionSearch::find(const Accepts& accepts) const {
 
 std::vector<FoundFunction> FunctionSearch::named(const std::string& name) const {
   const bool has_parameters = name.ends_with(')');
-  const std::string_view word = longest_identifier(name);
+  const std::string_view word = last_identifier(name);
   return find([&](std::string_view symbol) {
     if (symbol == name)
       return true;
@@ -125,7 +118,8 @@ std::vector<FoundFunction> FunctionSearch::matching(const std::string& pattern) 
 std::vector<std::string> FunctionSearch::all_names() const {
   std::set<std::string> names;
   visit([&](const objects::FunctionSymbol& function) {
-    names.insert(demangle(without_version(function.name)));
+    if (!function.name.ends_with("@plt"))
+      names.insert(demangle(without_version(function.name)));
   });
   return {names.begin(), names.end()};
 }

@@ -89,6 +89,10 @@ int work(const CommandLine& line, Io& io) {
   recorder::resolve_probes(options.request, options.target, options.command);
   options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
   recorder::resolve_fields(options.request, options.weights);
+  // These come in bursts: a small copy leaves room for many more in the rings, and is continued.
+  constexpr std::uint32_t kSmallCopy = 8192;
+  if (!options.request.each_pass.empty() && !options.request.stack_bytes)
+    options.request.stack_bytes = kSmallCopy;
   const bool needs_other =
       options.request.engine == Engine::kAuto && options.request.clock == record::Clock::kWall;
   std::string why_not = needs_other ? "counters do not count the time of --clock wall" : "";
