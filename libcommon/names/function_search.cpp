@@ -96,7 +96,7 @@ std::vector<FoundFunction> FunctionSearch::find(const Accepts& accepts) const {
 }
 
 std::vector<FoundFunction> FunctionSearch::named(const std::string& name) const {
-  const bool has_parameters = name.ends_with(')');
+  const bool has_parameters = name.find('(') != name.npos;
   const std::string_view word = last_identifier(name);
   return find([&](std::string_view symbol) {
     if (symbol == name)
