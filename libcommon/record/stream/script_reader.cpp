@@ -13,7 +13,7 @@
 namespace pe::record {
 namespace {
 
-const stream::ScriptFunction kUnreadable{.name = "[python: unreadable]", .file = "", .line = 0};
+constexpr const char* kUnreadable = "[python: unreadable]";
 
 }  // namespace
 
@@ -108,7 +108,7 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::PythonS
           return next_number_++;
         });
     if (is_frame && !address && !std::exchange(process.has_unreadable, true))
-      on_function(0, kUnreadable);
+      on_function(0, {.name = kUnreadable, .file = {}, .line = 0});
     frames_ += is_frame ? 1 : 0;
     unreadable_ += is_frame && !address ? 1 : 0;
     stack_.words.push_back(mark | (is_frame ? address.value_or(stream::script_address(0)) : 0));

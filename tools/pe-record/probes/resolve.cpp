@@ -150,7 +150,7 @@ void Resolver::check_room() const {
         "--event: {} places match, at most {} can have a probe, because the kernel takes "
         "about 0.1 s for each: match fewer",
         places, kMostPlaces));
-  if (places * kOfPlace + kOthers > limit.rlim_max)
+  if (places > 0 && places * kOfPlace + kOthers > limit.rlim_max)
     throw Error(
         fmt::format("--event: {} places match: their probes need {} open files, and the limit is "
                     "{} (ulimit -Hn): match fewer",
