@@ -22,9 +22,9 @@
 #include "support/temp_dir.h"
 #include "support/test_binary.h"
 
-/// A variable with a known name.
-extern const std::uint64_t lock_of_test[4];
-const std::uint64_t lock_of_test[4] = {};
+/// A variable with a known name, where locks are: behind the code.
+extern std::uint64_t lock_of_test[4];
+std::uint64_t lock_of_test[4] = {};
 
 using pe::testing::Result;
 using pe::testing::run_tool;
