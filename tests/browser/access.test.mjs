@@ -93,7 +93,7 @@ test('Escape ends search and zoom', async () => {
   await press('Escape');
   assert.equal(await matches(), 0);
   assert.equal(await width('run'), 295);
-  assert.equal(state().size, 0);
+  assert.equal((await state()).size, 0);
 });
 
 test('the frame with the focus is brought into sight', async () => {

@@ -111,7 +111,8 @@ export const row = async (name) => Math.floor(await top(name) / await rowHeight(
 export const rowHeight = () => page.locator('#frames').evaluate((layer) => Number(layer.dataset.row));
 export const scrollTo = (y) => page.locator('#scroller').evaluate((scroller, to) => { scroller.scrollTop = to; }, y);
 export const matches = () => page.locator('#frames g.match:not(.hidden)').count();
-export const state = () => new URLSearchParams(new URL(page.url()).hash.slice(1));
+// The page's own address: the driver learns of a change later.
+export const state = async () => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
 
 export async function searchFor(expression) {
   await page.keyboard.press('/');

@@ -177,8 +177,8 @@ test('rows are drawn as they are scrolled into sight', async () => {
 test('the row of the zoomed frame stays where it is in the window', async () => {
   await open('a' + ';f'.repeat(400) + ' 100');
   await scrollTo(3000);
-  await page.waitForTimeout(100);
-  const level = await page.evaluate(() => document.elementFromPoint(600, 200).closest('g').getAttribute('aria-level'));
+  const shown = await page.waitForFunction(() => document.elementFromPoint(600, 200)?.closest('#frames g[aria-level]')?.getAttribute('aria-level'));
+  const level = await shown.jsonValue();
   const place = (of) => page.locator(`#frames g[aria-level="${of}"]:not(.hidden) rect`).evaluate((rect) => rect.getBoundingClientRect().top);
   const before = await place(level);
   await page.mouse.click(600, before + 5);
@@ -195,11 +195,11 @@ test('the address keeps zoom, search, Icicle and Left heavy', async () => {
   await open();
   await searchFor('al+oc');
   await frame('run').click();
-  assert.deepEqual([...state()], [['p', 'main;run'], ['s', 'al+oc']]);
-  assert.equal(state().get('s'), 'al+oc');
+  assert.deepEqual([...await state()], [['p', 'main;run'], ['s', 'al+oc']]);
+  assert.equal((await state()).get('s'), 'al+oc');
   await page.locator('#invert').click();
   await page.locator('#heavy').click();
-  assert.deepEqual([...state().keys()], ['p', 's', 'i', 'h']);
+  assert.deepEqual([...(await state()).keys()], ['p', 's', 'i', 'h']);
   await page.reload();
   await page.waitForSelector('svg.live');
   assert.equal(await width('run'), 1180);

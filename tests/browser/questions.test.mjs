@@ -24,7 +24,7 @@ test('callers and callees of all places of a function', async () => {
   await choose('alloc', 'Callers');
   assert.deepEqual(await frames(), ['alloc 40', 'main 20', 'main 20', 'parse 20', 'run 20']);
   assert.equal(await frame('all').getAttribute('aria-label'), 'all (40 samples, 40.00%)');
-  assert.equal(state().get('v'), 'callers:alloc');
+  assert.equal((await state()).get('v'), 'callers:alloc');
   await choose('alloc', 'Callees');
   assert.deepEqual(await frames(), ['alloc 40', 'grow 10']);
   await page.reload();
@@ -358,5 +358,5 @@ test('a key acts on the frame under the pointer', async () => {
   await open();
   await frame('parse').hover();
   await page.keyboard.press('x');
-  assert.equal(state().get('v'), 'hide:parse');
+  assert.equal((await state()).get('v'), 'hide:parse');
 });

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { drawDiff, frame, isHidden, isShown, live, open, openBytes, page, text, width } from './harness.mjs';
+import { drawDiff, frame, isHidden, isShown, live, open, openBytes, page, state, text, width } from './harness.mjs';
 
 // 20 steps of 100 ms: in the first second alpha runs, then beta.
 const lines = [];
@@ -30,9 +30,6 @@ async function drag(from, to) {
   await page.mouse.move(...await cell(...to), { steps: 3 });
   await page.mouse.up();
 }
-
-// Reads the page's own address, which playwright learns later.
-const state = async () => new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
 
 const labels = () => page.locator('#frames g:not(.hidden)').evaluateAll((groups) => groups.map((g) => g.getAttribute('aria-label')).sort());
 
