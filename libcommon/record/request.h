@@ -73,7 +73,6 @@ struct Target {
 struct SpanProbes {
   std::string function;  ///< as the user wrote it
   Probe entry, exits;
-  std::string note = {};  ///< a line for the user: how its calls are seen differently
 };
 
 /// The settings of a recording.

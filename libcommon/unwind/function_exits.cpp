@@ -27,6 +27,7 @@ struct Code {
   std::vector<Jump> leaving;            ///< to other code; a conditional one that cannot be
                                         ///< followed is no exit, as it may continue here
   std::vector<std::uint64_t> indirect;  ///< jumps right after the stack frame is gone
+  bool has_indirect_jumps = false;      ///< these, or others: by a table, or to a function
 };
 
 /// Does the instruction remove a part of the stack frame: pop, leave, or add to rsp?
@@ -54,6 +55,7 @@ std::optional<Code> decode(Bytes bytes, const Range& range) {
     const std::uint64_t svma = range.start_svma + at;
     const std::uint64_t target =
         svma + instruction->bytes + static_cast<std::uint64_t>(instruction->target);
+    code.has_indirect_jumps |= instruction->flow == Flow::kIndirectJump;
     if (instruction->flow == Flow::kReturn)
       code.returns.push_back(svma);
     else if (instruction->flow == Flow::kIndirectJump && frame_is_gone)
@@ -86,11 +88,16 @@ class ExitFinder {
       return {.svmas = {}, .problem = "its code cannot be decoded"};
     seen_.insert(start_);
     add(*code);
+    const std::size_t own = exits_.svmas.size();
+    bool has_indirect_jumps = code->has_indirect_jumps;
     while (!left_.empty()) {
       const Code next = std::move(left_.back());
       left_.pop_back();
+      has_indirect_jumps |= next.has_indirect_jumps;
       add(next);
     }
+    exits_.are_own =
+        exits_.svmas.size() == own && exits_.jumps == 0 && own > 0 && !has_indirect_jumps;
     std::sort(exits_.svmas.begin(), exits_.svmas.end());
     if (exits_.svmas.size() > kMostExits)
       return {.svmas = {}, .problem = "it has too many exits"};

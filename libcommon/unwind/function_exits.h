@@ -27,6 +27,9 @@ struct FunctionExits {
   /// How many of them are jumps to code of other files, or that is not followed: a call seems to
   /// end there.
   std::size_t jumps = 0;
+  /// All are returns of the function itself, which ends nowhere else: no other function shares
+  /// them.
+  bool are_own = false;
   /// Why they cannot be found; empty: they were.
   std::string_view problem = {};
 };

@@ -21,12 +21,13 @@ struct Probe {
   /// checks it passes a static probe only then.  0: none.
   std::uint64_t semaphore_offset = 0;
   std::string arguments = {};  ///< of a static probe: "8@%rdi -4@$5", untrusted
+  /// The kernel's return probe, which replaces the return address on the stack.  Otherwise the
+  /// offsets of kUretprobe are those of the function's own returns.
+  bool is_return_probe = false;
+  std::string note = {};  ///< a line for the user: what differs from the kind's other probes
 
   [[nodiscard]] bool is_of_kernel() const noexcept {
     return kind == ProbeKind::kKprobe || kind == ProbeKind::kKretprobe;
-  }
-  [[nodiscard]] bool is_return() const noexcept {
-    return kind == ProbeKind::kUretprobe || kind == ProbeKind::kKretprobe;
   }
 };
 

@@ -32,7 +32,7 @@ void spin(long us) {
 
 // 3 of 100 calls are slow.
 APART void slow_part() {
-  spin(5'000);
+  spin(20'000);
   sink = sink + 1;
 }
 APART void fast_part() {

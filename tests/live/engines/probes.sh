@@ -28,6 +28,14 @@ grep -q ' hits per second$' "$dir/err" || fail "no hits per second: $(cat "$dir/
 # The forms of a name, and several probes at once.
 record -e uretprobe:outer -- "$PE_PROBED" 10 all
 hits 'returns' 3
+at_least 'stacks of returns from main or a thread to the function, %' 100 \
+  "$(fold "$dir/p.pe" 2>/dev/null | share '(main|start_thread;in_thread);.*outer ' /dev/stdin)"
+pe-record -o "$dir/p.pe" -e uretprobe:throws -- "$PE_CALLS" >"$dir/said" 2>"$dir/err" || fail "returns: $(cat "$dir/err")"
+expect 'exceptions pass returns' 'caught 10' "$(cat "$dir/said")"
+hits 'returns without an exception' 10
+record -e "uretprobe:$PE_CALLS:jumps_on" -- "$PE_CALLS"
+hits 'returns by the kernel' 10
+grep -q 'jumps_on: its end is not only at returns of its own' "$dir/err" || fail "no note: $(cat "$dir/err")"
 record -e "uprobe:$PE_PROBED:probed.c:31" -- "$PE_PROBED" 10 all
 hits 'an inlined line' 10
 record -e "uprobe:$PE_PROBED:0x$(nm "$PE_PROBED" | awk '$3 == "counted" { print $1 }')" -- "$PE_PROBED" 10

@@ -22,14 +22,14 @@ expect 'exceptions' '20 10' "$(value throws calls) $(value throws left)"
 expect 'threads that end inside' '3 3' "$(value ends_inside calls) $(value ends_inside ended_with_thread)"
 expect 'a process that ends inside' '1 1' "$(value exits_inside calls) $(value exits_inside ended_with_thread)"
 at_least 'a last step that is a jump is a part of the call, ns' 2000000 "$(value jumps_on p50_ns)"
-at_least 'the longest call, ns' 5000000 "$(value handle max_ns)"
+at_least 'the longest call, ns' 20000000 "$(value handle max_ns)"
 
-# Only samples of slow calls are kept, and all of these are in the slow part.  The limit is as long as a call is that the
-# system interrupts.
+# Only samples of slow calls are kept, and all of these are in the slow part.  The limit is longer than the system
+# interrupts a fast call for.
 pe-symbolize <"$dir/c.pe" >"$dir/c.sym" 2>/dev/null
-stackfold --span handle --longer 4ms "$dir/c.sym" >"$dir/slow" 2>"$dir/err"
-grep -qE 'handle: (3[0-9]|4[0-9]) of 1000 calls took longer than 4 ms' "$dir/err" || fail "slow calls: $(cat "$dir/err")"
-at_least 'per cent of slow calls in the slow part' 97 "$(share ';slow_part[; ]' "$dir/slow")"
+stackfold --span handle --longer 15ms "$dir/c.sym" >"$dir/slow" 2>"$dir/err"
+grep -qE 'handle: (3[0-9]|4[0-9]) of 1000 calls took longer than 15 ms' "$dir/err" || fail "slow calls: $(cat "$dir/err")"
+at_least 'per cent of slow calls in the slow part' 99 "$(share ';slow_part[; ]' "$dir/slow")"
 grep -qv '^handle \[[0-9]*-[0-9]* ms\];' "$dir/slow" && fail "other roots: $(cut -c1-80 "$dir/slow")"
 grep -q ';jumps_on\|;recurse' "$dir/slow" && fail 'other functions are kept'
 

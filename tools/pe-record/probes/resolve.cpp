@@ -24,6 +24,7 @@
 #include "pe-record/probes/probe_refusals.h"
 #include "pe-record/probes/probed_file.h"
 #include "record/probes/probe_name.h"
+#include "unwind/function_exits.h"
 
 namespace pe::recorder {
 namespace {
@@ -85,6 +86,31 @@ std::map<std::string, Probe> find_static(const std::string& text, const ProbeNam
     probe.semaphore_offset = semaphore_offset(file.image, each.semaphore_svma);
   }
   return probes;
+}
+
+/// Makes a probe of the functions' starts one of their returns.  The kernel's return probes replace
+/// return addresses, so that stacks end there, and exceptions end the program.  Probes on the
+/// functions' own returns do not.
+void see_returns(Probe& probe, const std::string& text, const ProbedFile& file) {
+  constexpr std::size_t kMostReturns = 16;  // as each takes the kernel 0.1 s
+  std::vector<std::uint64_t> returns;
+  bool are_known = true;
+  for (const std::uint64_t start : probe.offsets) {
+    const auto svma = file.image.svma_of_file_offset(start);
+    const unwind::FunctionExits exits = unwind::find_exits(file.image, svma.value_or(0));
+    are_known &= exits.problem.empty() && exits.are_own;
+    for (const std::uint64_t exit : exits.svmas)
+      returns.push_back(file_offset(text, file, exit));
+  }
+  if (are_known && returns.size() <= kMostReturns) {
+    probe.offsets = std::move(returns);
+    return;
+  }
+  probe.is_return_probe = true;
+  probe.note = fmt::format(
+      "{}: its end is not only at returns of its own, so the kernel replaces its return addresses: "
+      "stacks start at the caller, and a C++ exception through it would end the program",
+      text);
 }
 
 class Resolver {
@@ -160,7 +186,10 @@ void Resolver::check_room() const {
 void Resolver::resolve(const std::string& text) {
   const ProbeName name = record::parse_probe(text);
   if (name.is_of_kernel())
-    return add(text, {.kind = name.kind, .target = name.function, .offsets = {name.offset}});
+    return add(text, {.kind = name.kind,
+                      .target = name.function,
+                      .offsets = {name.offset},
+                      .is_return_probe = name.is_return()});
   ProbedFile& file = open(name.path);
   if (name.kind == ProbeKind::kUretprobe && objects::is_go_program(file.image))
     throw Error(
@@ -215,6 +244,9 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
     probe.target = file.path;
     probe.offsets.push_back(file_offset(text, file, function.svma + name.offset));
   }
+  if (name.kind == ProbeKind::kUretprobe)
+    for (auto& [event, probe] : probes)
+      see_returns(probe, event, file);
   add(std::move(probes));
 }
 

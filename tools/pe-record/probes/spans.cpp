@@ -64,7 +64,7 @@ SpanProbes follow(const std::string& function, const Probe& entry) {
   span.exits.offsets.erase(std::unique(span.exits.offsets.begin(), span.exits.offsets.end()),
                            span.exits.offsets.end());
   if (jumps > 0)
-    span.note = fmt::format(
+    span.exits.note = fmt::format(
         "--span: {}: {} of its {} jump to other code as their last step: such a call seems to end "
         "there",
         in_quotes(function), jumps, plural(span.exits.offsets.size(), "exit"));

@@ -148,8 +148,11 @@ perf_event_attr make_attr(const Request& request, const RingPlan& plan, const st
     attr.config = stream::tracepoint_id(parsed.name);
   }
   const auto probe = request.probes.find(event);
-  if (probe != request.probes.end())
+  if (probe != request.probes.end()) {
     EventSources().set_probe(attr, probe->second);
+    if (!probe->second.note.empty())
+      notes.push_back(probe->second.note);
+  }
   set_rate(attr, request, event, notes);
   set_what_to_keep(attr, request, plan);
   // eBPF programs read the same clock, so on-CPU and off-CPU times can be compared.

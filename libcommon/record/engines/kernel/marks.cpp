@@ -30,8 +30,8 @@ void add_marks(const Request& request, std::vector<OpenedEvent>& events,
     // Counters start in this order, and stop in the reverse one: each recorded entry has its exit.
     add(stream::kSpanReturn, span.exits);
     add(stream::kSpanEntry, span.entry);
-    if (!span.note.empty())
-      notes.push_back(span.note);
+    if (!span.exits.note.empty())
+      notes.push_back(span.exits.note);
   }
 }
 
