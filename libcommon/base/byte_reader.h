@@ -74,6 +74,11 @@ class ByteReader {
   Bytes left_;
 };
 
+/// Views bytes as text.
+inline std::string_view text_of(Bytes bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// Returns the bytes of a trivially copyable value, for writing.
 template <TriviallyCopyable T>
 std::string_view bytes_of(const T& value) noexcept {

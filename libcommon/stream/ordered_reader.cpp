@@ -58,6 +58,10 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
     malformed_events_ += understood ? 0 : 1;
     return record;
   }
+  if (record.type == kRecordTracingData) {
+    malformed_events_ += events_.describe(record) ? 0 : 1;
+    return record;
+  }
   if (record.type == kRecordFinishedRound) {
     may_end_ = (record.misc & kMiscMoreRounds) == 0;
     held_.make_ready(newest_of_last_round_ns_);

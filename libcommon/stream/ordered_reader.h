@@ -36,6 +36,8 @@ class OrderedReader {
 
   /// Returns the events read so far; next() also returns their records.
   [[nodiscard]] const EventTable& events() const noexcept { return events_; }
+  /// As EventTable::weigh_by().
+  void weigh_by(std::string field) { events_.weigh_by(std::move(field)); }
 
   /// Returns how the input ended, after next() has returned nullopt: empty, or the damage found.
   /// Every recorder ends a pipe with FINISHED_ROUND, and ours mark each one that is not the last
@@ -44,7 +46,7 @@ class OrderedReader {
 
   /// Returns how many records were returned after younger ones: the stream broke the rule above.
   [[nodiscard]] std::uint64_t late_records() const noexcept { return late_; }
-  /// Returns the number of malformed HEADER_ATTR and EVENT_UPDATE records.
+  /// Returns the number of malformed HEADER_ATTR, EVENT_UPDATE and TRACING_DATA records.
   [[nodiscard]] std::uint64_t malformed_events() const noexcept { return malformed_events_; }
   /// Returns the number of bytes that StreamReader skipped.
   [[nodiscard]] std::uint64_t skipped_aux_bytes() const noexcept {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stream/session.h"
 
+#include <algorithm>
+
 #include "base/plural.h"
 
 namespace pe::stream {
@@ -23,6 +25,8 @@ bool Session::apply(const Record& record) {
       event_ = reader_.events().find(record);
       if (event_ != nullptr)
         sample_ = parse_sample(record, event_->attr);
+      if (sample_ && event_->weight)
+        weigh(*sample_, *event_->weight);
       counts_.samples += sample_ && !span_event(event_->name) ? 1 : 0;
       return sample_.has_value();
     case PERF_RECORD_LOST:
@@ -42,6 +46,12 @@ bool Session::apply(const Record& record) {
     default:
       return is_understood;
   }
+}
+
+void Session::weigh(Sample& sample, const TracepointField& field) {
+  const auto value = number_at(sample.raw, field.offset, field.size, field.is_signed);
+  counts_.weightless += value.value_or(-1) < 0 ? 1 : 0;
+  sample.period = static_cast<std::uint64_t>(std::max<std::int64_t>(value.value_or(0), 0));
 }
 
 Counts Session::counts() const {
@@ -66,6 +76,7 @@ std::string describe_losses(const Counts& counts) {
   add(counts.skipped_records, "compressed record", " skipped");
   add(counts.skipped_aux_bytes, "byte", " of AUX data skipped");
   add(counts.out_of_order, "record", " out of order");
+  add(counts.weightless, "sample", " counted as 0: the field is negative or missing");
   return text;
 }
 

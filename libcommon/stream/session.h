@@ -24,6 +24,7 @@ struct Counts {
   std::uint64_t skipped_records = 0;    ///< compressed records that could not be expanded
   std::uint64_t skipped_aux_bytes = 0;  ///< a processor's own trace, which we cannot read
   std::uint64_t out_of_order = 0;       ///< records older than one returned before them
+  std::uint64_t weightless = 0;         ///< samples that count 0: the field is negative or missing
 };
 
 /// Samples that the recorder reported as lost.
@@ -37,6 +38,10 @@ class Session {
  public:
   /// `input` must outlive the session.  Throws Error if it is not a sample stream.
   explicit Session(Input& input) : reader_(input) {}
+
+  /// From now on the period of a sample is the value of this field, in tracepoints that have it
+  /// (Event::weight).
+  void weigh_by(std::string field) { reader_.weigh_by(std::move(field)); }
 
   /// Returns the next record in time order, after it has been applied to processes().  The view is
   /// valid until the next call.
@@ -66,6 +71,7 @@ class Session {
 
  private:
   bool apply(const Record& record);
+  void weigh(Sample& sample, const TracepointField& field);
 
   OrderedReader reader_;
   History history_;

@@ -105,6 +105,10 @@ void StreamReader::add_feature_records(std::uint64_t features_at, std::uint64_t 
        {kFeatureHostName, kFeatureVersion, kFeatureCommandLine, kFeatureClockData})
     if (const auto data = section_of(feature, kMostFeatureBytes); !data.empty())
       add_feature(feature, data);
+  constexpr std::uint64_t kMostNameBytes = 16UL * 1024 * 1024, kMostTracing = 64UL * 1024 * 1024;
+  add_event_names(section_of(kFeatureEventNames, kMostNameBytes));
+  if (const auto data = section_of(kFeatureTracingData, kMostTracing); !data.empty())
+    add_tracing_data(data);
   constexpr std::uint64_t kBuildIds = 2;                  // tools/perf: HEADER_BUILD_ID
   constexpr std::uint64_t kMaxBytes = 4UL * 1024 * 1024;  // enough for some 40,000 files
   const std::vector<std::byte> bytes = section_of(kBuildIds, kMaxBytes);
@@ -117,9 +121,46 @@ void StreamReader::add_feature_records(std::uint64_t features_at, std::uint64_t 
 }
 
 void StreamReader::add_feature(std::uint64_t feature, Bytes data) {
-  RecordBuilder builder;
-  const std::string_view record =
-      builder.begin(kRecordHeaderFeature).add(feature).add_bytes(data).finish();
+  add_made(RecordBuilder().begin(kRecordHeaderFeature).add(feature).add_bytes(data).finish());
+}
+
+/// Makes an EVENT_UPDATE record of each event's name.
+void StreamReader::add_event_names(Bytes data) {
+  ByteReader reader(data);
+  const auto count = reader.take<std::uint32_t>(), attr_size = reader.take<std::uint32_t>();
+  for (std::uint32_t i = 0; i < count.value_or(0); ++i) {
+    const bool has_attr = reader.skip(attr_size.value_or(0));
+    const auto ids = reader.take<std::uint32_t>(), text_bytes = reader.take<std::uint32_t>();
+    const auto text = has_attr ? reader.take_bytes(text_bytes.value_or(0)) : std::nullopt;
+    const auto id = ids.value_or(0) > 0 ? reader.take<std::uint64_t>() : std::nullopt;
+    if (!text || (id && !reader.skip(*ids - 1, sizeof *id)))
+      return;
+    const auto name = ByteReader(*text).take_string();
+    constexpr std::size_t kMostName = 4096;
+    if (id && name && name->size() < kMostName)
+      add_made(RecordBuilder()
+                   .begin(kRecordEventUpdate)
+                   .add(std::uint64_t{kUpdateName})
+                   .add(*id)
+                   .add_string(*name)
+                   .pad()
+                   .finish());
+  }
+}
+
+/// Makes a TRACING_DATA record, with the data after it.
+void StreamReader::add_tracing_data(Bytes data) {
+  add_made(RecordBuilder()
+               .begin(kRecordTracingData)
+               .add(static_cast<std::uint32_t>((data.size() + 7) / 8 * 8))
+               .pad()
+               .finish());
+  auto& record = made_.back();
+  record.insert(record.end(), data.begin(), data.end());
+  record.resize(record.size() + (8 - data.size() % 8) % 8);
+}
+
+void StreamReader::add_made(std::string_view record) {
   const Bytes bytes = std::as_bytes(std::span(record));
   made_.emplace_back(bytes.begin(), bytes.end());
 }

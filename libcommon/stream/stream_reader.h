@@ -17,6 +17,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/io/input.h"
@@ -54,6 +55,9 @@ class StreamReader {
                         std::uint64_t attrs_bytes);
   void add_feature_records(std::uint64_t features_at, std::uint64_t features);
   void add_feature(std::uint64_t feature, Bytes data);
+  void add_event_names(Bytes data);
+  void add_tracing_data(Bytes data);
+  void add_made(std::string_view record);
   std::optional<Record> next_in_input();
   std::optional<Record> whole_record();
   std::optional<Record> note_if_not_expanded();

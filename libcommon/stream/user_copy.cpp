@@ -17,10 +17,6 @@ constexpr int kStackPointer = 7;  ///< its DWARF number
 constexpr std::size_t kMaxRecordBytes =
     std::numeric_limits<std::uint16_t>::max() / kWordBytes * kWordBytes;
 
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::optional<std::uint64_t> register_of(const Sample& sample, std::uint64_t mask,
                                          int dwarf_number) noexcept {
   const auto* const at = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), dwarf_number);

@@ -2,14 +2,16 @@
 // describes the field.  An accepted name leads to no other file, and a found field is in the
 // format.
 //
-// Input: the field's name, a newline, the format.
+// Input: the field's name, a newline, the format; or the data after a TRACING_DATA record.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "stream/records/tracepoint.h"
+#include "stream/records/tracing_data.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view text(data, size);
@@ -25,6 +27,19 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
         !named("size:", found->size))
       std::abort();
   }
+  // As a record's body, too.
+  constexpr std::uint16_t kSize = 16;
+  const perf_event_header header{pe::stream::kRecordTracingData, 0, kSize};
+  std::string record(pe::bytes_of(header));
+  record.resize(kSize);
+  record += text;
+  pe::stream::for_each_described_tracepoint(
+      pe::stream::view_record(std::as_bytes(std::span(record))),
+      [&record](const pe::stream::DescribedTracepoint& known) {
+        if (known.format.data() < record.data() ||
+            known.format.data() + known.format.size() > record.data() + record.size())
+          std::abort();
+      });
   if (pe::stream::is_tracepoint_name(std::string(text)) &&
       (std::count(text.begin(), text.end(), ':') != 1 || text.find_first_of("/. \n") != text.npos ||
        text.starts_with(':') || text.ends_with(':')))

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
@@ -36,6 +37,17 @@ void refuse_with_to(const CommandLine& line) {
        {"compat", "all-events", "every", "pid", "tid", "weight", "unnamed", "span", "longer"})
     if (line.has(option))
       throw UsageError(fmt::format("--{}: not with --to", option));
+}
+
+void set_weight(Options& options, const CommandLine& line) {
+  const auto* text = line.text("weight");
+  const bool is_word =
+      text == nullptr ||
+      std::ranges::find(kWeights, *text, &Choice<Weight>::name) != std::end(kWeights);
+  if (is_word)
+    options.weight = choose(line, "weight", kWeights, options.weight);
+  else
+    options.weight_field = *text;
 }
 
 std::uint64_t parse_every(const std::string& text) {
@@ -82,7 +94,8 @@ void add_options(po::options_description& options) {
       ("unnamed", one_of("HOW", kUnnamedTexts),
        "text of frames without a name: place, such as libc.so.6+0x1f (default), module, "
        "unknown")  //
-      ("weight", one_of("HOW", kWeights), "count each sample as 1 (samples) or as its period");
+      ("weight", one_of("HOW", kWeights),
+       "count each sample as 1 (samples), as its period, or as the value of a tracepoint's field");
 }
 
 void add_compatible_options(po::options_description& options) {
@@ -194,7 +207,7 @@ Options read_options(const CommandLine& line) {
   options.include = line.texts("include");
   options.exclude = line.texts("exclude");
   options.unnamed = choose(line, "unnamed", kUnnamedTexts, options.unnamed);
-  options.weight = choose(line, "weight", kWeights, options.weight);
+  set_weight(options, line);
   return options;
 }
 

@@ -59,6 +59,7 @@ struct Options {
   UnnamedText unnamed = UnnamedText::kPlace;  ///< in a sample stream
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;
+  std::string weight_field = {};          ///< of tracepoints in a sample stream; empty: none
   std::optional<std::string> event;       ///< nullopt: the reader chooses one
   std::optional<TimeRange> time;          ///< nullopt: any
   std::optional<std::uint64_t> every_ns;  ///< the steps that divide the counts; nullopt: one

@@ -138,6 +138,9 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
 bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold::Format& format,
                folded::FoldedCounts& counts, const Io& io) {
   Input& input = inputs.front();
+  if (!options.weight_field.empty())
+    throw Error(fmt::format("{}: --weight {}: text has no fields: choose samples or period",
+                            input.name(), in_quotes(options.weight_field)));
   const bool is_empty = input.peek(1).empty();
   const fold::TextReport report = inputs.size() > 1 ? format.fold_as_perl(inputs, options, counts)
                                                     : format.fold(input, options, counts);

@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/stream_folder.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/quote.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold {
+
+void refuse_weight(const stream::Event& event, const std::string& field) {
+  std::vector<std::string_view> numbers;
+  for (const stream::TracepointField& known : event.fields)
+    if (known.is_number() && !known.name.starts_with("common_"))
+      numbers.push_back(known.name);
+  throw Error(fmt::format("--weight: {} has no field {}; {}", event.name, in_quotes(field),
+                          event.fields.empty()
+                              ? "only perf record's samples of tracepoints have fields"
+                              : fmt::format("its fields are {}", fmt::join(numbers, ", "))));
+}
 
 StreamFolder::StreamFolder(Input& input, const Options& options, folded::FoldedCounts& counts)
     : options_(options),

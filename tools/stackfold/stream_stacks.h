@@ -50,6 +50,9 @@ inline bool is_weighed_by_period(const stream::Event& event) {
          unit == "units";
 }
 
+/// Throws Error: the event has no such field, of the size of a number.
+[[noreturn]] void refuse_weight(const stream::Event& event, const std::string& field);
+
 /// Returns the time when what a sample counts began: a wait is before its sample.  A wait that is
 /// older than its clock is damage, and has no length.
 inline std::uint64_t begin_of(const stream::Sample& sample, const stream::Event& event) {
@@ -89,7 +92,10 @@ class StreamStacks {
   /// `input` and `places` must outlive this.  Throws Error if the input is not a sample
   /// stream.
   StreamStacks(Input& input, Options options, Places& places)
-      : options_(std::move(options)), session_(input), places_(places) {}
+      : options_(std::move(options)), session_(input), places_(places) {
+    if (!options_.weight_field.empty())
+      session_.weigh_by(options_.weight_field);
+  }
 
   /// Reads to the end; calls `take(Taken)` for every sample of a requested event and time.
   /// Calls `observe(record)` before that for every record, which session() has applied.
@@ -181,6 +187,8 @@ class StreamStacks {
       waker_.clear();  // it belonged to this sample
       return std::nullopt;
     }
+    if (!options_.weight_field.empty() && !event.weight)
+      refuse_weight(event, options_.weight_field);
     if (waker_time_ns_ != sample.time_ns)
       waker_.clear();
     root_first_ = frames_of_sample(misc);
@@ -287,11 +295,13 @@ class StreamStacks {
       report_.folded_event = options_.event.value_or(first_event(event));
   }
 
-  /// Returns the stream's first event, except the "dummy" with which perf records mappings.
+  /// Returns the stream's first event that has the field of --weight, except the "dummy" with which
+  /// perf records mappings.
   [[nodiscard]] std::string first_event(const stream::Event& otherwise) const {
     const auto& events = session_.events().all();
-    const auto first = std::find_if(events.begin(), events.end(), [](const stream::Event& event) {
-      return !event.name.starts_with("dummy") && !stream::span_event(event.name);
+    const auto first = std::find_if(events.begin(), events.end(), [&](const stream::Event& event) {
+      return !event.name.starts_with("dummy") && !stream::span_event(event.name) &&
+             (options_.weight_field.empty() || event.weight);
     });
     return first == events.end() ? otherwise.name : first->name;
   }

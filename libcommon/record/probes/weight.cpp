@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+#include <span>
 
 #include "base/parse_number.h"
+#include "stream/records/tracepoint.h"
 #include "stream/user_copy.h"
 
 namespace pe::record {
@@ -51,20 +52,8 @@ std::optional<std::int64_t> parse_signed(std::string_view text) {
   return is_negative ? -static_cast<std::int64_t>(*number) : static_cast<std::int64_t>(*number);
 }
 
-/// Returns the value of the lowest `bytes` of a word.
-std::int64_t value_of(std::uint64_t word, const Weight& weight) {
-  const unsigned unused_bits = 64 - 8 * weight.bytes;
-  word <<= unused_bits;
-  const auto value = std::bit_cast<std::int64_t>(word);
-  return weight.is_signed ? value >> unused_bits : std::bit_cast<std::int64_t>(word >> unused_bits);
-}
-
-std::optional<std::uint64_t> read_word(Bytes bytes, std::uint64_t at, unsigned size) {
-  if (at > bytes.size() || size > bytes.size() - at)
-    return std::nullopt;
-  std::uint64_t word = 0;
-  std::memcpy(&word, bytes.data() + at, size);  // little-endian, as all machines that we know
-  return word;
+std::optional<std::int64_t> value_at(Bytes data, std::uint64_t at, const Weight& weight) {
+  return stream::number_at(data, at, weight.bytes, weight.is_signed);
 }
 
 std::optional<std::uint64_t> register_in(const stream::Sample& sample, std::uint64_t mask,
@@ -142,20 +131,16 @@ std::optional<std::int64_t> value_in(const stream::Sample& sample, std::uint64_t
                                      const Weight& weight) {
   if (weight.kind == Weight::Kind::kConstant)
     return weight.offset;
-  if (weight.kind == Weight::Kind::kField) {
-    const auto word =
-        read_word(sample.raw, static_cast<std::uint64_t>(weight.offset), weight.bytes);
-    return word ? std::optional(value_of(*word, weight)) : std::nullopt;
-  }
+  if (weight.kind == Weight::Kind::kField)
+    return value_at(sample.raw, static_cast<std::uint64_t>(weight.offset), weight);
   const auto base = register_in(sample, regs_mask, weight.reg);
   if (!base || weight.kind == Weight::Kind::kRegister)
-    return base ? std::optional(value_of(*base, weight)) : std::nullopt;
+    return base ? value_at(std::as_bytes(std::span(&*base, 1)), 0, weight) : std::nullopt;
   const auto stack_start = register_in(sample, regs_mask, kCopyStart);
   if (!stack_start)
     return std::nullopt;
   const std::uint64_t at = *base + static_cast<std::uint64_t>(weight.offset) - *stack_start;
-  const auto word = read_word(sample.user_stack, at, weight.bytes);
-  return word ? std::optional(value_of(*word, weight)) : std::nullopt;
+  return value_at(sample.user_stack, at, weight);
 }
 
 std::optional<unwind::HitWeight> weight_of_hit(const Weight& weight) {

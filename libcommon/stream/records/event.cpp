@@ -7,6 +7,9 @@
 #include <array>
 #include <bit>
 #include <string_view>
+#include <utility>
+
+#include "stream/records/tracing_data.h"
 
 namespace pe::stream {
 namespace {
@@ -197,6 +200,25 @@ bool EventTable::update(const Record& update_record) {
   Event& event = events_[found->second];
   (*type == kUpdateUnit ? event.unit : event.name) = *text;
   return true;
+}
+
+void EventTable::weigh_by(std::string field) { weight_ = std::move(field); }
+
+bool EventTable::describe(const Record& tracing_data) {
+  return for_each_described_tracepoint(tracing_data, [this](const DescribedTracepoint& known) {
+    for (Event& event : events_) {
+      if (!is_tracepoint(event.attr) || event.attr.config != known.id)
+        continue;
+      if (event.name == name_of(event.attr))
+        event.name = fmt::format("{}:{}", known.group, known.name);
+      event.fields = parse_tracepoint_fields(known.format);
+      const auto field = std::ranges::find(event.fields, weight_, &TracepointField::name);
+      if (field == event.fields.end() || !field->is_number())
+        continue;
+      event.weight = *field;
+      event.unit = unit_of_field(weight_);
+    }
+  });
 }
 
 const Event* EventTable::find(const Record& record) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stream/records/record.h"
+#include "stream/records/tracepoint.h"
 
 namespace pe::stream {
 
@@ -21,6 +22,9 @@ struct Event {
   /// The unit of a sample's period, if the stream contains it: "ns", "bytes", "allocations"; perf
   /// writes "msec".
   std::string unit;
+  std::vector<TracepointField> fields = {};  ///< of a tracepoint, if the stream describes them
+  /// The field that a sample counts, by EventTable::weigh_by().
+  std::optional<TracepointField> weight = {};
 };
 
 /// The names of the two events that mark the calls of a function, without the function.
@@ -44,6 +48,12 @@ class EventTable {
   bool add(const Record& attr_record);
   /// Applies an EVENT_UPDATE record; false if it is malformed or names no known event.
   bool update(const Record& update_record);
+  /// Applies a TRACING_DATA record, which names tracepoints and has their fields; false if it is
+  /// malformed.
+  bool describe(const Record& tracing_data);
+
+  /// From now on samples of tracepoints that have this field count its value, in its unit.
+  void weigh_by(std::string field);
 
   /// Returns the event of the record; null if there are no events, or its id is unknown.
   [[nodiscard]] const Event* find(const Record& record) const;
@@ -53,6 +63,7 @@ class EventTable {
  private:
   std::vector<Event> events_;
   std::unordered_map<std::uint64_t, std::size_t> index_by_id_;
+  std::string weight_;  ///< a field; empty: none
 };
 
 /// Reads an attr of any version (PERF_ATTR_SIZE_VER0 and later).  Zeros fill up a shorter version;

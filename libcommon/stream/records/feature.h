@@ -17,9 +17,11 @@ namespace pe::stream {
 
 /// The features that are read.
 enum Feature : std::uint64_t {
+  kFeatureTracingData = 1,
   kFeatureHostName = 3,
   kFeatureVersion = 5,       ///< of the recorder
   kFeatureCommandLine = 11,  ///< of the recorder
+  kFeatureEventNames = 12,   ///< of a perf.data file; a pipe has EVENT_UPDATE records
   kFeatureClockData = 29,
 };
 

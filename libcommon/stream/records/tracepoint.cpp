@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -74,6 +76,27 @@ std::string read_tracepoint_file(const std::string& name, std::string_view file)
 }
 
 }  // namespace
+
+std::optional<std::int64_t> number_at(Bytes data, std::uint64_t offset, std::size_t size,
+                                      bool is_signed) {
+  if (offset > data.size() || size > data.size() - offset || size == 0 || size > 8)
+    return std::nullopt;
+  std::uint64_t word = 0;
+  std::memcpy(&word, data.data() + offset, size);  // little-endian, as all machines that we know
+  const auto unused_bits = static_cast<unsigned>(64 - 8 * size);
+  word <<= unused_bits;
+  return is_signed ? std::bit_cast<std::int64_t>(word) >> unused_bits
+                   : std::bit_cast<std::int64_t>(word >> unused_bits);
+}
+
+std::string unit_of_field(std::string_view field) {
+  const auto has = [field](std::string_view word) { return field.find(word) != field.npos; };
+  if (has("bytes") || has("len") || has("size"))
+    return "bytes";
+  if (has("pages"))
+    return "pages";
+  return has("_ns") || has("runtime") || has("delay") ? "ns" : "units";
+}
 
 bool is_tracepoint_name(const std::string& name) {
   const auto is_word = [](char c) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/byte_reader.h"
+
 namespace pe::stream {
 
 /// Returns whether `name` has the form of a tracepoint's name, "group:name".
@@ -23,7 +25,20 @@ struct TracepointField {
   std::size_t offset = 0, size = 0;
   std::string name = {};
   bool is_signed = false;
+
+  /// Is it an integer of a size that value_of() reads, and no array?
+  [[nodiscard]] bool is_number() const noexcept {
+    return size == 1 || size == 2 || size == 4 || size == 8;
+  }
 };
+
+/// Returns the number in `size` bytes (TracepointField::is_number()) at `offset`; nullopt if `data`
+/// ends before.
+std::optional<std::int64_t> number_at(Bytes data, std::uint64_t offset, std::size_t size,
+                                      bool is_signed);
+/// Returns the unit of a field, by its name: "bytes", "pages", "ns" or "units".
+std::string unit_of_field(std::string_view field);
+
 /// Returns all fields of a tracepoint, those that all tracepoints have first.  Throws Error.
 std::vector<TracepointField> tracepoint_fields(const std::string& name);
 /// Parses the text of a "format" file.  Malformed lines are left out.

@@ -15,4 +15,18 @@ done
 expect 'samples of perf.data' "$(perf script -i "$dir/perf.data" -F tid 2>/dev/null | grep -c .)" \
   "$(awk '{ n += $NF } END { print n }' "$dir/perf.data.folded")"
 pe-symbolize -q <"$dir/perf.data" | stackfold | cmp -s - "$dir/perf.data.folded" || fail 'perf.data through a pipe differs'
+
+# The field of a tracepoint as the weight, from a file and from a pipe.
+mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null || :
+[ -r /sys/kernel/tracing/events/syscalls ] || { echo 'no tracepoints of system calls here'; finish; }
+sum() { pe-symbolize -q | stackfold --weight "$1" 2>"$dir/err" | awk '{ n += $NF } END { print n + 0 }'; }
+for output in "$dir/fields.data" -; do
+  record_by_perf -e cpu-clock -e syscalls:sys_exit_write --filter 'ret == 1000' -g -o "$output" -- \
+    dd if=/dev/zero of=/dev/null bs=1000 count=50 2>/dev/null >"$dir/fields.pipe"
+done
+for input in fields.data fields.pipe; do
+  expect "$input: bytes written" 50000 "$(sum ret <"$dir/$input")"
+  sum nothing <"$dir/$input" >/dev/null
+  grep -qE "no field 'nothing'; (only|its fields are)" "$dir/err" || fail "$input: an unknown field: $(cat "$dir/err")"
+done
 finish

@@ -38,8 +38,7 @@ Weight weight_of_tracepoint(const std::string& event, const std::string& name) {
   if (field == fields.end())
     throw Error(fmt::format("--weight: {} has no field {}; it has {}", event, in_quotes(name),
                             list_of(fields)));
-  constexpr std::array<std::size_t, 4> kSizes{1, 2, 4, 8};
-  if (std::ranges::find(kSizes, field->size) == kSizes.end())
+  if (!field->is_number())
     throw Error(fmt::format("--weight: the field {} of {} is no number", in_quotes(name), event));
   return {.kind = Weight::Kind::kField,
           .bytes = static_cast<unsigned>(field->size),
@@ -134,15 +133,6 @@ void check_filter(const std::string& event, const std::string& filter) {
 
 }  // namespace
 
-std::string unit_of_field(std::string_view field) {
-  const auto has = [field](std::string_view word) { return field.find(word) != field.npos; };
-  if (has("bytes") || has("len") || has("size"))
-    return "bytes";
-  if (has("pages"))
-    return "pages";
-  return has("_ns") || has("runtime") || has("delay") ? "ns" : "units";
-}
-
 void resolve_fields(record::Request& request, const WantedWeights& weights) {
   for (const std::string& event : request.events) {
     auto wanted = weights.find(event);
@@ -151,7 +141,7 @@ void resolve_fields(record::Request& request, const WantedWeights& weights) {
     if (wanted != weights.end()) {
       const auto& [field, unit] = wanted->second;
       request.weights[event] = {find_weight(request, event, field),
-                                unit.empty() ? unit_of_field(field) : unit};
+                                unit.empty() ? stream::unit_of_field(field) : unit};
     }
   }
   request.with_raw_data = std::any_of(

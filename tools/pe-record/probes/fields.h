@@ -11,7 +11,4 @@ namespace pe::recorder {
 /// Probes have their places.  Throws Error that lists the fields of the event.
 void resolve_fields(record::Request& request, const WantedWeights& weights);
 
-/// Returns the unit of a field: "bytes", "pages", "ns" or "units", by its name.
-std::string unit_of_field(std::string_view field);
-
 }  // namespace pe::recorder

@@ -9,14 +9,6 @@
 #include "unwind/stacks/sample_unwinder.h"
 
 namespace pe::record {
-namespace {
-
-std::string_view text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-}  // namespace
-
 stream::Record KernelSamples::record_of(const unwind::Sample& sample) {
   const auto& taken = sample.record;
   std::uint16_t misc = taken.is_kernel_mode != 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
