@@ -311,8 +311,9 @@ BOOST_AUTO_TEST_CASE(a_first_line_of_folded_text_may_be_longer_than_what_tells_a
 BOOST_AUTO_TEST_CASE(refuses_a_weight_it_does_not_know) {
   const auto r = stackfold({"--weight", "gold"}, "a;b 1\n");
   BOOST_TEST(r.status == 1);
-  BOOST_TEST(r.err ==
-             "stackfold: stdin: --weight 'gold': text has no fields: choose samples or period\n");
+  BOOST_TEST(
+      r.err ==
+      "stackfold: stdin: --weight 'gold': folded text has no fields: choose samples or period\n");
 }
 
 BOOST_AUTO_TEST_CASE(events_that_contradict_are_refused) {

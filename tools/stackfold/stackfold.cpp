@@ -138,9 +138,6 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
 bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold::Format& format,
                folded::FoldedCounts& counts, const Io& io) {
   Input& input = inputs.front();
-  if (!options.weight_field.empty())
-    throw Error(fmt::format("{}: --weight {}: text has no fields: choose samples or period",
-                            input.name(), in_quotes(options.weight_field)));
   const bool is_empty = input.peek(1).empty();
   const fold::TextReport report = inputs.size() > 1 ? format.fold_as_perl(inputs, options, counts)
                                                     : format.fold(input, options, counts);
@@ -225,6 +222,9 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
   if (options.chooses_calls && &format != &fold::stream_format())
     throw Error(fmt::format("{}: --{}: {} text has no calls (record them: pe-record --span FUNC)",
                             input, options.span ? "span" : "longer", format.name));
+  if (!options.weight_field.empty() && &format != &fold::stream_format())
+    throw Error(fmt::format("{}: --weight {}: {} text has no fields: choose samples or period",
+                            input, in_quotes(options.weight_field), format.name));
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
   if (options.only_running && !format.has.waits)
