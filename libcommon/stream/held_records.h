@@ -41,6 +41,8 @@ class HeldRecords {
 
   /// Returns the number of copied bytes that are held, without the record returned last.
   [[nodiscard]] std::size_t bytes() const noexcept { return held_bytes_; }
+  /// Returns whether next() has returned all records.
+  [[nodiscard]] bool is_empty() const noexcept { return ready_begin_ == held_.size(); }
   /// Returns whether some records must still wait.
   [[nodiscard]] bool has_waiting() const noexcept { return ready_end_ < held_.size(); }
 

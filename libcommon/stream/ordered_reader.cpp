@@ -37,10 +37,7 @@ std::optional<Record> OrderedReader::next() {
 
 std::optional<Record> OrderedReader::next_ready() {
   if (const auto next = held_.next()) {
-    if (next->time_ns < handed_out_ns_)
-      ++late_;
-    else
-      handed_out_ns_ = next->time_ns;
+    note_handed_out(next->time_ns);
     return next->record;
   }
   if (round_is_due_) {
@@ -48,6 +45,11 @@ std::optional<Record> OrderedReader::next_ready() {
     return view_record(round_);
   }
   return std::nullopt;
+}
+
+void OrderedReader::note_handed_out(std::uint64_t time_ns) {
+  late_ += time_ns < handed_out_ns_ ? 1 : 0;
+  handed_out_ns_ = std::max(handed_out_ns_, time_ns);
 }
 
 /// Returns the record if it need not wait, and holds it otherwise.
@@ -64,6 +66,9 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
   }
   if (record.type == kRecordFinishedRound) {
     may_end_ = (record.misc & kMiscMoreRounds) == 0;
+    is_in_order_ |= (record.misc & kMiscInOrder) != 0 && held_.is_empty();
+    if (is_in_order_)
+      return record;
     held_.make_ready(newest_of_last_round_ns_);
     newest_of_last_round_ns_ = newest_ns_;
     round_.assign(record.bytes.begin(), record.bytes.end());
@@ -80,6 +85,10 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
       return record;
     held_.hold(newest_ns_, {record.bytes});
     return std::nullopt;
+  }
+  if (is_in_order_) {
+    note_handed_out(time_ns);
+    return record;
   }
   newest_ns_ = std::max(newest_ns_, time_ns);
   hold(record, event->attr, time_ns);

@@ -56,6 +56,7 @@ class OrderedReader {
  private:
   std::optional<Record> next_ready();
   std::optional<Record> pass_or_hold(const Record& record);
+  void note_handed_out(std::uint64_t time_ns);
   void hold(const Record& record, const perf_event_attr& attr, std::uint64_t time_ns);
 
   StreamReader reader_;
@@ -67,6 +68,7 @@ class OrderedReader {
   std::uint64_t handed_out_ns_ = 0;
   std::uint64_t late_ = 0;
   std::uint64_t malformed_events_ = 0;
+  bool is_in_order_ = false;  ///< the stream promises it (kMiscInOrder)
   bool at_end_ = false;
   bool may_end_ = false;  ///< no record of the kernel since a FINISHED_ROUND that may be the last
   std::vector<std::byte> round_;  ///< the FINISHED_ROUND to return after its records

@@ -108,6 +108,10 @@ void StreamWriter::write_finished_round() {
   out_.write(builder_.begin(kRecordFinishedRound, kMiscMoreRounds).finish());
 }
 
+void StreamWriter::write_order() {
+  out_.write(builder_.begin(kRecordFinishedRound, kMiscMoreRounds | kMiscInOrder).finish());
+}
+
 void StreamWriter::write_end() { out_.write(builder_.begin(kRecordFinishedRound).finish()); }
 
 void StreamWriter::write(Bytes record) {

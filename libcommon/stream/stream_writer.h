@@ -77,6 +77,8 @@ class StreamWriter {
   /// Writes a FINISHED_ROUND: all records older than the newest one of the last round have been
   /// written, and more will follow.
   void write_finished_round();
+  /// Writes a FINISHED_ROUND that promises: all records after it are in order of time.
+  void write_order();
   /// Writes the last record of a complete stream: a FINISHED_ROUND that nothing follows.
   void write_end();
   /// Writes a record unchanged.

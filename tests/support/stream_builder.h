@@ -191,6 +191,11 @@ class StreamBuilder {
     writer_.write_end();
     return *this;
   }
+  /// Promises that the records after it are in order of time.
+  StreamBuilder& order() {
+    writer_.write_order();
+    return *this;
+  }
   /// Ends a round that others follow.
   StreamBuilder& earlier_round() {
     writer_.write_finished_round();

@@ -154,7 +154,8 @@ BOOST_AUTO_TEST_CASE(every_record_passes_untouched) {
   auto passed = records_of(symbolize(stream).out);
   std::sort(expected.begin(), expected.end());
   std::sort(passed.begin(), passed.end());
-  for (const std::uint16_t misc : {std::uint16_t{0}, pe::stream::kMiscMoreRounds})
+  constexpr std::uint16_t kOrder = pe::stream::kMiscMoreRounds | pe::stream::kMiscInOrder;
+  for (const std::uint16_t misc : {std::uint16_t{0}, pe::stream::kMiscMoreRounds, kOrder})
     std::erase(
         passed,
         std::string(pe::bytes_of(perf_event_header{pe::stream::kRecordFinishedRound, misc, 8})));

@@ -142,6 +142,7 @@ int work(const CommandLine& line, Io& io) {
   Session session(input);
   stream::StreamWriter writer(io.out);
   writer.write_header();
+  writer.write_order();  // as a Session reads
   Progress progress(io.err, io.is_quiet);
   const auto servers = symbolize::Debuginfod::from_environment({.progress = shown_by(progress)});
   names::Resolver resolver([&io](const std::string& what) { io.note(what); }, options.detail,

@@ -40,6 +40,8 @@ inline constexpr std::uint16_t kMiscMoreIds = 1;
 /// In the misc field of a FINISHED_ROUND of ours: more rounds follow, and a stream that ends with
 /// it was cut off.  (perf always writes 0, also in the last one.)
 inline constexpr std::uint16_t kMiscMoreRounds = 1;
+/// In the misc field of a FINISHED_ROUND of ours: all records after it are in order of time.
+inline constexpr std::uint16_t kMiscInOrder = 2;
 
 /// The name of the event whose samples report which thread ended the wait of the next sample, if
 /// that has the same time.

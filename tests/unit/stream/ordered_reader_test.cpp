@@ -19,7 +19,7 @@ std::vector<std::int64_t> order_of(OrderedReader& reader) {
   std::vector<std::int64_t> order;
   while (const auto record = reader.next()) {
     if (record->type == pe::stream::kRecordHeaderAttr ||
-        record->type == pe::stream::kRecordEventUpdate)
+        record->type == pe::stream::kRecordEventUpdate || reader.events().all().empty())
       continue;
     const auto* event = reader.events().find(*record);
     BOOST_REQUIRE(event != nullptr);
@@ -57,6 +57,23 @@ BOOST_AUTO_TEST_CASE(records_of_several_rings_come_in_order_of_time) {
                           .sample({.time_ns = 40})
                           .sample({.time_ns = 25})
                           .round()) == (Order{kRound, 10, 20, 25, 30, kRound, 40}));
+}
+
+BOOST_AUTO_TEST_CASE(records_of_a_stream_that_promises_order_do_not_wait) {
+  auto stream = StreamBuilder().order().event().sample({.time_ns = 10}).sample({.time_ns = 30});
+  BOOST_TEST(order_of(stream.earlier_round().sample({.time_ns = 40}).round()) ==
+             (Order{10, 30, kRound, 40, kRound}));
+  // A broken promise is counted, and one that comes too late is ignored.
+  auto broken = memory_input(stream.sample({.time_ns = 20}).round().text());
+  OrderedReader reader(broken);
+  BOOST_TEST(order_of(reader).size() == 7u);
+  BOOST_TEST(reader.late_records() == 1u);
+  BOOST_TEST(order_of(StreamBuilder()
+                          .event()
+                          .sample({.time_ns = 30})
+                          .order()
+                          .sample({.time_ns = 10})
+                          .round()) == (Order{kRound, 10, 30, kRound}));
 }
 
 BOOST_AUTO_TEST_CASE(what_was_made_up_before_recording_passes_at_once) {
