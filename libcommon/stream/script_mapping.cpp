@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/file_name.h"
 #include "base/parse_number.h"
 #include "stream/build_records.h"
 
@@ -90,6 +91,8 @@ std::optional<ScriptFunction> parse_script_path(std::string_view path) {
                         unescaped(path.substr(blank + 1, colon - blank - 1)), *line,
                         static_cast<ScriptKind>(kind - kKinds.begin())};
 }
+
+bool is_jvm(std::string_view path) { return file_name(path) == "libjvm.so"; }
 
 bool is_script_mapping(const Record& record) {
   if (record.type != PERF_RECORD_MMAP2)

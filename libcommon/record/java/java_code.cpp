@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/file_name.h"
 #include "base/plural.h"
 #include "objects/mapped_image.h"
 #include "record/java/java_rules.h"
@@ -28,8 +27,6 @@ constexpr std::uint32_t kFirstNumber = std::uint32_t{1} << 31U;
 /// method the method.
 constexpr unsigned kBytecodeRegister = 13, kMethodRegister = 3;
 
-bool may_be_jvm(std::string_view path) { return file_name(path) == "libjvm.so"; }
-
 }  // namespace
 
 void JavaCode::follow(const stream::History& history) {
@@ -42,7 +39,7 @@ void JavaCode::follow(const stream::History& history) {
     processes_.erase(change->pid);
     return;
   }
-  if (!may_be_jvm(change->mapped->path) || processes_.contains(change->pid))
+  if (!stream::is_jvm(change->mapped->path) || processes_.contains(change->pid))
     return;
   if (const auto* mapping = history.processes().find(change->pid, change->start))
     processes_.emplace(change->pid, Process{.library = *mapping});
@@ -132,9 +129,10 @@ std::uint64_t JavaCode::unreadable(std::uint32_t pid) {
 /// Returns the function of a frame of the interpreter.  Only a stack's first frame may have its
 /// bytecode's address in a register.
 std::optional<std::uint64_t> JavaCode::interpreted(std::uint32_t pid, HotspotProcess& jvm,
-                                                   const unwind::FrameState& state,
-                                                   const unwind::architecture::Registers* registers,
+                                                   const WalkedFrame& walked,
                                                    const unwind::StackView& stack) {
+  const unwind::FrameState& state = walked.state;
+  const unwind::architecture::Registers* const registers = walked.registers;
   const auto word_at = [&](std::int32_t words) {
     return stack.read(state.fp +
                       unwind::architecture::kWordBytes * static_cast<std::uint64_t>(words));
@@ -151,9 +149,9 @@ std::optional<std::uint64_t> JavaCode::interpreted(std::uint32_t pid, HotspotPro
                          [&](const auto& function) { return number_of(pid, function); });
 }
 
-bool JavaCode::functions(std::uint32_t pid, unwind::Frame frame, const unwind::FrameState& state,
-                         const unwind::architecture::Registers* registers,
+bool JavaCode::functions(std::uint32_t pid, const WalkedFrame& walked,
                          const unwind::StackView& stack, std::vector<std::uint64_t>& addresses) {
+  const unwind::Frame frame = walked.frame;
   const auto found = processes_.find(pid);
   if (found == processes_.end() || !found->second.jvm)
     return false;
@@ -169,12 +167,12 @@ bool JavaCode::functions(std::uint32_t pid, unwind::Frame frame, const unwind::F
     return true;
   }
   if (blob->kind == CodeBlob::Kind::kInterpreter) {
-    const auto address = interpreted(pid, jvm, state, registers, stack);
+    const auto address = interpreted(pid, jvm, walked, stack);
     addresses.push_back(address ? *address : unreadable(pid));
     return true;
   }
   if (!frame.is_exact() && blob->deopt_handler != 0 && avma == blob->deopt_handler)
-    avma = stack.read(state.sp + blob->original_pc).value_or(avma);
+    avma = stack.read(walked.state.sp + blob->original_pc).value_or(avma);
   for (const std::uint64_t address : jvm.functions_at(
            *blob, avma, [&](const auto& function) { return number_of(pid, function); }))
     addresses.push_back(address != 0 ? address : unreadable(pid));

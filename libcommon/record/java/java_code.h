@@ -37,8 +37,7 @@ class JavaCode : public unwind::RuntimeCode {
   bool is_in(std::uint32_t pid) override { return !processes_.empty() && processes_.contains(pid); }
   std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;
   bool are_outdated(std::uint32_t pid, std::span<const unwind::Frame> frames) override;
-  bool functions(std::uint32_t pid, unwind::Frame frame, const unwind::FrameState& state,
-                 const unwind::architecture::Registers* registers, const unwind::StackView& stack,
+  bool functions(std::uint32_t pid, const WalkedFrame& walked, const unwind::StackView& stack,
                  std::vector<std::uint64_t>& addresses) override;
 
   /// Adds what was read, and which JVMs are unknown.
@@ -58,8 +57,7 @@ class JavaCode : public unwind::RuntimeCode {
   std::uint32_t number_of(std::uint32_t pid, const stream::ScriptFunction& function);
   std::uint64_t unreadable(std::uint32_t pid);
   std::optional<std::uint64_t> interpreted(std::uint32_t pid, runtimes::HotspotProcess& jvm,
-                                           const unwind::FrameState& state,
-                                           const unwind::architecture::Registers* registers,
+                                           const WalkedFrame& walked,
                                            const unwind::StackView& stack);
 
   OnFunction on_function_;

@@ -50,36 +50,39 @@ std::optional<Subtraction> subtraction_at(Bytes code) {
   return found;
 }
 
-/// The rule in the code before the frame is complete.
+/// Returns where `push rbp` is that the instruction at `at` follows; nullopt if it does not follow
+/// one.  With -XX:+PreserveFramePointer, `mov rbp, rsp` is between the two.
+std::optional<std::size_t> push_before(Bytes code, std::size_t at) {
+  constexpr std::byte kPush{0x55};
+  constexpr std::size_t kMoveBytes = 3;
+  if (at > kMoveBytes && starts_with(code.subspan(at - kMoveBytes), {0x48, 0x8b, 0xec}))
+    at -= kMoveBytes;
+  return at > 0 && code[at - 1] == kPush ? std::optional(at - 1) : std::nullopt;
+}
+
+/// The rule in the code before the frame is complete.  The last instruction that makes room for a
+/// frame of this size is that of the method's entry.
 Rule rule_of_prologue(const runtimes::CodeBlob& blob, std::uint64_t avma, const ReadCode& read) {
   constexpr std::uint64_t kMostBytes = 256;
-  constexpr std::byte kPushFramePointer{0x55};
+  constexpr std::uint64_t kWordBytes = unwind::architecture::kWordBytes;
   const std::uint64_t from =
       std::max(blob.code_start, blob.frame_complete - std::min(blob.frame_complete, kMostBytes));
-  std::vector<std::byte> code(blob.frame_complete - from);
-  if (!read(from, code))
+  std::vector<std::byte> bytes(blob.frame_complete - from);
+  if (avma < from || !read(from, bytes))
     return kNothingPushed;
-  const Rule complete(RuleKind::kStackPointer, blob.frame_words, kSlot);
-  const std::uint64_t frame_bytes = unwind::architecture::kWordBytes * blob.frame_words;
-  const auto is_pushed_at = [&](std::size_t at) {
-    // With -XX:+PreserveFramePointer, mov rbp, rsp is between the two.
-    const std::size_t moved =
-        at >= 3 && starts_with(Bytes(code).subspan(at - 3), {0x48, 0x8b, 0xec}) ? 3 : 0;
-    return at > moved && code[at - moved - 1] == kPushFramePointer ? std::optional(at - moved - 1)
-                                                                   : std::nullopt;
-  };
+  const Bytes code(bytes);
+  const std::uint64_t here = avma - from;
+  const std::uint64_t frame_bytes = kWordBytes * blob.frame_words;
   for (std::size_t at = code.size(); at-- > 0;) {
-    const auto subtraction = subtraction_at(Bytes(code).subspan(at));
-    const auto pushed = is_pushed_at(at);
-    if (!subtraction)
-      continue;
-    if (subtraction->size + 2 * unwind::architecture::kWordBytes == frame_bytes && pushed) {
-      if (avma <= from + *pushed)
-        return kNothingPushed;
-      return avma <= from + at ? kFramePointerPushed : complete;
+    const auto subtraction = subtraction_at(code.subspan(at));
+    const auto push = subtraction ? push_before(code, at) : std::nullopt;
+    if (push && subtraction->size + 2 * kWordBytes == frame_bytes) {
+      const Rule then =
+          here <= at ? kFramePointerPushed : Rule(RuleKind::kStackPointer, blob.frame_words, kSlot);
+      return here <= *push ? kNothingPushed : then;
     }
-    if (subtraction->size + unwind::architecture::kWordBytes == frame_bytes)
-      return avma <= from + at ? kNothingPushed : Rule(RuleKind::kStackPointer, blob.frame_words);
+    if (subtraction && subtraction->size + kWordBytes == frame_bytes)
+      return here <= at ? kNothingPushed : Rule(RuleKind::kStackPointer, blob.frame_words);
   }
   return kNothingPushed;
 }

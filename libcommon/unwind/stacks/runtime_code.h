@@ -32,11 +32,16 @@ class RuntimeCode {
   /// Returns whether the rules that rule() has returned are outdated, since the last call. `frames`
   /// are of a stack that was walked by them.
   virtual bool are_outdated(std::uint32_t pid, std::span<const Frame> frames) = 0;
+  /// A frame of a stack that was walked.
+  struct WalkedFrame {
+    Frame frame;
+    FrameState state;  ///< without frame pointer (0) if that is unknown
+    /// Those of a stack's first frame; null for others.
+    const architecture::Registers* registers = nullptr;
+  };
   /// Appends what replaces a frame in the call chain, as innermost frames: the innermost first.
-  /// Returns false if the frame is not a runtime's.  `registers` are those of a stack's first
-  /// frame; null for others.  `state` has no frame pointer (0) if that is unknown.
-  virtual bool functions(std::uint32_t pid, Frame frame, const FrameState& state,
-                         const architecture::Registers* registers, const StackView& stack,
+  /// Returns false if the frame is not a runtime's.
+  virtual bool functions(std::uint32_t pid, const WalkedFrame& walked, const StackView& stack,
                          std::vector<std::uint64_t>& addresses) = 0;
 };
 

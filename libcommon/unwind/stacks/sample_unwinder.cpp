@@ -414,11 +414,13 @@ void SampleUnwinder::add_runtime_frames(const stream::Sample& sample, const Walk
     if (i != 0 && i == walked.continued_from)
       chain_.push_back(PERF_CONTEXT_USER);
     const Frame frame = frames_[i];
-    const FrameState state{frame.address(), i < stack_pointers.size() ? stack_pointers[i] : 0,
-                           walker_.frame_pointer(i)};
+    const RuntimeCode::WalkedFrame of_runtime{
+        frame,
+        {frame.address(), i < stack_pointers.size() ? stack_pointers[i] : 0,
+         walker_.frame_pointer(i)},
+        i == 0 ? &start.registers : nullptr};
     functions_.clear();
-    if (!options_.runtime_code->functions(sample.pid, frame, state,
-                                          i == 0 ? &start.registers : nullptr, stack, functions_))
+    if (!options_.runtime_code->functions(sample.pid, of_runtime, stack, functions_))
       chain_.push_back(chain_address(frame, is_first));
     for (const std::uint64_t function : functions_) {
       chain_.push_back(function + (is_first ? 0 : 1));
