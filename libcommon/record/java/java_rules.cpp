@@ -152,8 +152,9 @@ class WayOut {
  private:
   struct Path {
     std::size_t at = 0;
-    std::int64_t popped_bytes = 0;               ///< since the start
-    std::optional<std::int64_t> pushed_at = {};  ///< where rbp was pushed on the way
+    std::int64_t popped_bytes = 0;            ///< since the start
+    bool is_pushed = false;                   ///< rbp, on the way
+    std::optional<std::int64_t> set_at = {};  ///< where rbp was set on the way
     std::optional<std::int64_t> restored_at =
         {};  ///< where rbp was popped that had been pushed before
 
@@ -161,18 +162,18 @@ class WayOut {
     /// before.
     bool follow(Bytes code) {
       if (starts_with(code, {0xc9})) {  // leave
-        if (!pushed_at)
+        if (!set_at)
           return false;
-        popped_bytes = *pushed_at + kWord;
-        pushed_at.reset();
+        popped_bytes = *set_at;
+        pop_frame_pointer();
       } else if (starts_with(code, {0x5d})) {  // pop rbp
-        if (!pushed_at)
-          restored_at = popped_bytes;
-        pushed_at.reset();
-        popped_bytes += kWord;
+        pop_frame_pointer();
       } else if (starts_with(code, {0x55})) {  // push rbp
         popped_bytes -= kWord;
-        pushed_at = popped_bytes;
+        is_pushed = true;
+      } else if (starts_with(code, {0x48, 0x8b, 0xec}) ||  // mov rbp, rsp
+                 starts_with(code, {0x48, 0x89, 0xe5})) {
+        set_at = popped_bytes;
       } else if (const auto change = words_popped(code)) {
         popped_bytes += kWord * *change;
       } else if (const auto subtraction = subtraction_at(code)) {
@@ -181,6 +182,12 @@ class WayOut {
         popped_bytes += *addition;
       }
       return true;
+    }
+
+    void pop_frame_pointer() {
+      if (!is_pushed)
+        restored_at = popped_bytes;
+      popped_bytes += kWord;
     }
 
     /// Returns 1 for a pop of another register, -1 for a push.
