@@ -61,6 +61,10 @@ std::string_view script_mark(ScriptKind kind) noexcept {
   return kKinds[static_cast<std::size_t>(kind)].mark;
 }
 
+std::string_view runtime_name(ScriptKind kind) noexcept {
+  return kind == ScriptKind::kPython ? "Python" : "Java";
+}
+
 std::uint32_t script_flags(ScriptKind kind) noexcept {
   return kKinds[static_cast<std::size_t>(kind)].flags;
 }

@@ -42,6 +42,8 @@ enum class ScriptKind : std::uint8_t {
 inline constexpr std::size_t kScriptKinds = 5;
 /// Returns the mark with which the paths of such functions start, "[python]".
 std::string_view script_mark(ScriptKind kind) noexcept;
+/// Returns the name of its runtime, "Python".
+std::string_view runtime_name(ScriptKind kind) noexcept;
 /// Returns the flags that symbols of such functions have (kSymbolScript).
 std::uint32_t script_flags(ScriptKind kind) noexcept;
 

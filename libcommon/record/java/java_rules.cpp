@@ -215,6 +215,8 @@ class WayOut {
     }
 
     [[nodiscard]] std::optional<Rule> rule() const {
+      if (restored_at && (*restored_at < 0 || *restored_at > popped_bytes))
+        return std::nullopt;
       if (popped_bytes < 0 || popped_bytes % kWord != 0 || popped_bytes / kWord >= Rule::kMaxSlot)
         return std::nullopt;
       const auto words = static_cast<std::uint32_t>(popped_bytes / kWord) + 1;
