@@ -99,14 +99,15 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const stream::Map
   return {std::move(functions), path, reason_of(module.symbols->why_unnamed())};
 }
 
-/// Returns a function of an interpreted program, `lines` after its first line.
+/// Returns a function of a runtime, `lines` after its first line.
 Resolved Resolver::script(const stream::ScriptFunction& function, std::uint64_t lines) const {
-  Function named{.name = function.name, .flags = stream::kSymbolScript};
+  Function named{.name = function.name, .flags = stream::script_flags(function.kind)};
   if (detail_.lines && function.line > 0) {
     named.file = function.file;
     named.line = static_cast<std::uint32_t>(function.line + lines);
   }
-  std::string module = function.file.empty() ? std::string(stream::kPythonMark) : function.file;
+  std::string module =
+      function.file.empty() ? std::string(stream::script_mark(function.kind)) : function.file;
   return {{std::move(named)}, std::move(module), Unnamed::kNone};
 }
 

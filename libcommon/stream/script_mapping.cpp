@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
+#include "base/file_name.h"
 #include "base/parse_number.h"
 #include "stream/build_records.h"
 
@@ -10,6 +14,17 @@ namespace pe::stream {
 namespace {
 
 constexpr std::size_t kMostBytes = 4000;
+
+struct Kind {
+  std::string_view mark;
+  std::uint32_t flags;
+};
+/// In the order of ScriptKind.
+constexpr std::array<Kind, kScriptKinds> kKinds = {{{"[python]", kSymbolScript},
+                                                    {"[java]", kSymbolScript},
+                                                    {"[java-jit]", kSymbolJit},
+                                                    {"[java-inlined]", kSymbolJit | kSymbolInlined},
+                                                    {"[java-stub]", kSymbolJit}}};
 
 bool is_escaped(unsigned char byte) { return byte <= ' ' || byte == '\\' || byte == 0x7f; }
 
@@ -42,9 +57,21 @@ std::string unescaped(std::string_view text) {
 
 }  // namespace
 
+std::string_view script_mark(ScriptKind kind) noexcept {
+  return kKinds[static_cast<std::size_t>(kind)].mark;
+}
+
+std::string_view runtime_name(ScriptKind kind) noexcept {
+  return kind == ScriptKind::kPython ? "Python" : "Java";
+}
+
+std::uint32_t script_flags(ScriptKind kind) noexcept {
+  return kKinds[static_cast<std::size_t>(kind)].flags;
+}
+
 std::string script_path(const ScriptFunction& function) {
   const std::string line = fmt::format(":{}", function.line);
-  std::string path = std::string(kPythonMark) + ' ';
+  std::string path = std::string(script_mark(function.kind)) + ' ';
   add_escaped(path, function.name, kMostBytes / 2);
   path += ' ';
   add_escaped(path, function.file, kMostBytes - line.size());
@@ -52,10 +79,11 @@ std::string script_path(const ScriptFunction& function) {
 }
 
 std::optional<ScriptFunction> parse_script_path(std::string_view path) {
-  const std::size_t name_at = kPythonMark.size() + 1;
-  if (!path.starts_with(kPythonMark) || path.size() < name_at || path[name_at - 1] != ' ')
+  const std::string_view mark = path.substr(0, path.find(' '));
+  const auto kind = std::ranges::find(kKinds, mark, &Kind::mark);
+  if (kind == kKinds.end() || mark.size() == path.size())
     return std::nullopt;
-  path.remove_prefix(name_at);
+  path.remove_prefix(mark.size() + 1);
   const auto blank = path.find(' ');
   const auto colon = path.rfind(':');
   if (blank == path.npos || colon == path.npos || colon < blank)
@@ -64,8 +92,11 @@ std::optional<ScriptFunction> parse_script_path(std::string_view path) {
   if (!line)
     return std::nullopt;
   return ScriptFunction{unescaped(path.substr(0, blank)),
-                        unescaped(path.substr(blank + 1, colon - blank - 1)), *line};
+                        unescaped(path.substr(blank + 1, colon - blank - 1)), *line,
+                        static_cast<ScriptKind>(kind - kKinds.begin())};
 }
+
+bool is_jvm(std::string_view path) { return file_name(path) == "libjvm.so"; }
 
 bool is_script_mapping(const Record& record) {
   if (record.type != PERF_RECORD_MMAP2)

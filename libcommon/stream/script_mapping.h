@@ -1,11 +1,12 @@
-// Functions of interpreted programs in the stream.
+// Functions of interpreters and other runtimes in the stream.
 //
-// Such a function has no machine code of its own.  The recorder gives it a range of addresses that
-// no program on x86-64 can have, and writes it as a mapping (PERF_RECORD_MMAP2).  So perf can read
-// the stream, and a function belongs to its process like any other code.  The mapping's path is
+// No file has machine code of such a function.  The recorder gives it a range of addresses that no
+// program on x86-64 can have, and writes it as a mapping (PERF_RECORD_MMAP2).  So perf can read the
+// stream, and a function belongs to its process like any other code.  The mapping's path is
 //
 //     [python] FUNCTION FILE:LINE
 //
+// or starts with one of the other marks, which name the runtime and the kind of the function.
 // LINE is the function's first line.  In FUNCTION and FILE, each blank, backslash and control
 // character is a backslash and three octal digits, as in /proc/PID/mounts.  The address of a frame
 // is the start of the range, plus its current line, less LINE.  In call chains one is added to all
@@ -13,6 +14,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,13 +30,29 @@ namespace pe::stream {
 inline constexpr std::uint64_t kScriptStart = 0x00fe'0000'0000'0000;
 inline constexpr std::uint64_t kScriptEnd = 0x00ff'0000'0000'0000;
 inline constexpr std::uint64_t kScriptBytes = 0x10000;
-inline constexpr std::string_view kPythonMark = "[python]";
+
+/// The runtime of a function, and how it executes it.
+enum class ScriptKind : std::uint8_t {
+  kPython,
+  kJava,          ///< by its interpreter
+  kJavaCompiled,  ///< compiled at run time
+  kJavaInlined,   ///< likewise, inlined into its caller
+  kJavaStub,      ///< code that the runtime has made for its own purposes; without file and line
+};
+inline constexpr std::size_t kScriptKinds = 5;
+/// Returns the mark with which the paths of such functions start, "[python]".
+std::string_view script_mark(ScriptKind kind) noexcept;
+/// Returns the name of its runtime, "Python".
+std::string_view runtime_name(ScriptKind kind) noexcept;
+/// Returns the flags that symbols of such functions have (kSymbolScript).
+std::uint32_t script_flags(ScriptKind kind) noexcept;
 
 /// A function, and the place where it starts.
 struct ScriptFunction {
   std::string name;        ///< as its language shows it, in UTF-8
   std::string file;        ///< empty: unknown
   std::uint32_t line = 0;  ///< of its start; 0: unknown
+  ScriptKind kind = ScriptKind::kPython;
   bool operator==(const ScriptFunction&) const = default;
 };
 
@@ -47,6 +65,9 @@ constexpr std::uint64_t script_address(std::uint32_t number) noexcept {
 std::string script_path(const ScriptFunction& function);
 /// Returns the function of a mapping's path; nullopt if it has another form.
 std::optional<ScriptFunction> parse_script_path(std::string_view path);
+/// Returns whether a mapped file is the library of a runtime that has code in memory without a
+/// file, and frames of its own: a HotSpot JVM.
+bool is_jvm(std::string_view path);
 /// Returns whether a record is such a mapping.
 bool is_script_mapping(const Record& record);
 

@@ -99,6 +99,9 @@ Rule AddressSpace::rule(std::uint64_t avma) {
   Range* range = range_at(ranges_, avma);
   if (range == nullptr)
     return Rule(RuleKind::kNotExecutable);
+  if (!range->image && rules_)
+    if (const auto known = rules_(avma))
+      return *known;
   const auto found = place(*range, avma);
   const Rule rule = found ? found->table->rule(found->svma) : Rule(RuleKind::kNone);
   return rule.kind() == RuleKind::kNone ? rule_of_bytes(*range, avma) : rule;

@@ -38,13 +38,21 @@ using CodeSource = std::function<std::size_t(std::uint64_t avma, std::span<std::
 /// invalidate it.
 using TableOfCode = std::function<UnwindTable*(std::uint64_t avma)>;
 
+/// Returns the rule of code that a runtime has made and knows itself, by avma; nullopt if it is not
+/// such code.
+using RuleOfCode = std::function<std::optional<Rule>(std::uint64_t avma)>;
+
 class RuleCache;
 
 class AddressSpace {
  public:
-  /// `code` reads the bytes of code that no table describes.  `code` and `tables` may be empty.
-  explicit AddressSpace(ImageSource images, CodeSource code = nullptr, TableOfCode tables = nullptr)
-      : images_(std::move(images)), code_(std::move(code)), tables_(std::move(tables)) {}
+  /// `code` reads the bytes of code that no table describes.  All but `images` may be empty.
+  explicit AddressSpace(ImageSource images, CodeSource code = nullptr, TableOfCode tables = nullptr,
+                        RuleOfCode rules = nullptr)
+      : images_(std::move(images)),
+        code_(std::move(code)),
+        tables_(std::move(tables)),
+        rules_(std::move(rules)) {}
 
   /// Maps code and replaces earlier mappings of its addresses.  Ignores mappings that end before
   /// they start.
@@ -91,6 +99,7 @@ class AddressSpace {
   ImageSource images_;
   CodeSource code_;
   TableOfCode tables_;
+  RuleOfCode rules_;
   std::map<std::uint64_t, Range> ranges_;  ///< by start, disjoint
 
   /// Identifies this space's rules in a RuleCache.  Empty after a rule was withdrawn.

@@ -19,10 +19,12 @@
 namespace pe::unwind {
 
 enum class RuleKind : std::uint8_t {
-  kStackPointer,   ///< CFA = stack pointer + words; return address right below the CFA
-  kFramePointer,   ///< CFA = frame pointer + words; return address likewise
-  kPlt,            ///< a lazy PLT entry of 16 bytes: from byte cfa_words() on, one word is pushed
-  kRealigned,      ///< CFA = *(frame pointer - words), the caller's frame pointer = *frame pointer
+  kStackPointer,  ///< CFA = stack pointer + words; return address right below the CFA
+  kFramePointer,  ///< CFA = frame pointer + words; return address likewise
+  kPlt,           ///< a lazy PLT entry of 16 bytes: from byte cfa_words() on, one word is pushed
+  /// CFA = *(frame pointer - words), the caller's frame pointer = *frame pointer.  The return
+  /// address is right below the CFA, or if the slot is 1, right above that frame pointer.
+  kRealigned,
   kEnd,            ///< the outermost frame: its return address is undefined
   kGeneral,        ///< anything else that the table describes
   kNone,           ///< executable, but no table describes it

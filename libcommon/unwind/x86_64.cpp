@@ -90,11 +90,17 @@ Step follow_plt(Rule rule, FrameState& state, const StackView& stack) noexcept {
 }
 
 Step follow_realigned(Rule rule, FrameState& state, const StackView& stack) noexcept {
-  const auto cfa = stack.read(state.fp - kWordBytes * rule.cfa_words());
+  const std::uint64_t slot = state.fp - kWordBytes * rule.cfa_words();
+  const bool is_of_interpreter = rule.frame_pointer_slot() != 0;
+  // Below the stack pointer, it is not pushed yet.
+  const auto cfa = is_of_interpreter && slot < state.sp ? std::optional(state.fp + 2 * kWordBytes)
+                                                        : stack.read(slot);
   if (!cfa)
     return Step::kNotCaptured;
   const FrameState before = state;
   const Step step = enter_caller(state, stack, *cfa, 0, 0);
+  if (step == Step::kDone && is_of_interpreter)
+    state.ip = stack.read(before.fp + kWordBytes).value_or(0);
   // A frame pointer that points out of the frame has already been restored: see row_step.cpp.
   if (step == Step::kDone && before.fp >= before.sp && before.fp < *cfa)
     state.fp = stack.read(before.fp).value_or(0);

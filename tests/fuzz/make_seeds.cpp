@@ -14,6 +14,7 @@
 
 #include "inprocess/sampler/layout.h"
 #include "support/cfi_builder.h"
+#include "support/fake_java.h"
 #include "support/fake_python.h"
 #include "support/go_table.h"
 #include "support/heap_builder.h"
@@ -25,6 +26,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using pe::testing::FakeJava;
 using pe::testing::FakePython;
 using pe::testing::StreamBuilder;
 
@@ -322,6 +324,21 @@ std::string python_memory(std::uint64_t version) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// The memory of a process of OpenJDK 17: a method with another inlined, a stub, the interpreter.
+std::string java_memory() {
+  FakeJava fake;
+  const std::string_view lines("\xff\x00\x14\x22\xff\x0a\x01\x00", 8);
+  const auto outer = fake.method("a/Outer", "run", "Outer.java", lines);
+  const auto inner = fake.method("a/Inner$1+0x7f00", "get", "Inner.java", "");
+  const std::string_view scopes("\x00\x00\x01\x05\x01\x02\x01", 7);
+  const auto code = fake.compiled(3, outer, scopes, 4, {outer, inner});
+  fake.put_text(code + FakeJava::kCodeStart, "\x55\x48\x83\xec\x20\x90\x90\x90");
+  fake.blob(19, 8, "StubRoutines (1)", 0);
+  fake.blob(FakeJava::kCodeBytes / FakeJava::kSegmentBytes - 8, 8, "Interpreter", 0);
+  const auto& bytes = fake.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -379,6 +396,14 @@ int main(int argc, char** argv) {
   for (const std::uint64_t version : {FakePython::k311, FakePython::k312, FakePython::k313})
     save(folder / "python_process" / ("python-3." + std::to_string(version >> 16U & 0xff)),
          python_memory(version));
+  save(folder / "hotspot_process" / "java-17", java_memory());
+  save(folder / "java_rules" / "compiled",
+       std::string_view(
+           "\x06\x00\x0c\x00\x89\x84\x24\x00\xc0\xfe\xff\x55\x48\x83\xec\x20\x90\x48\x83\xc4"
+           "\x20\x5d\x49\x3b\xa7\x48\x03\x00\x00\x0f\x87\x01\x00\x00\x00\xc3",
+           36));
+  save(folder / "java_rules" / "stub",
+       std::string_view("\x00\x00\x00\x00\x55\x48\x8b\xec\x53\x75\x02\xeb\xfe\x5b\xc9\xc3", 16));
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
   save(folder / "folded_line" / "fact", "# command: \"sleep 10\"");
   return 0;

@@ -26,7 +26,7 @@ inline std::string to_string(Rule rule) {
     case RuleKind::kPlt:
       return fmt::format("plt {}", rule.cfa_words());
     case RuleKind::kRealigned:
-      return fmt::format("cfa=*(rbp-{}) rbp=*rbp", bytes);
+      return fmt::format("cfa=*(rbp-{}) rbp=*rbp{}", bytes, slot == 0 ? "" : " ip=*(rbp+8)");
     case RuleKind::kEnd:
       return "end";
     case RuleKind::kGeneral:

@@ -57,11 +57,12 @@ inline Walked walk(unwind::Walker& walker, unwind::AddressSpace& space,
 inline Walked walk_slowly(unwind::AddressSpace& space, const unwind::WalkStart& start,
                           const std::vector<std::uint64_t>& words, std::size_t max_frames = 64) {
   std::vector<unwind::Frame> out(max_frames);
-  std::vector<std::uint64_t> sps(max_frames);
-  const auto result = unwind::walk_with_all_registers(space, start, view_of(words), out, sps);
+  unwind::HistoryScratch scratch;
+  scratch.reserve(max_frames);
+  const auto result = unwind::walk_with_all_registers(space, start, view_of(words), out, &scratch);
   out.resize(result.frames);
-  sps.resize(result.frames);
-  return {out, result.stop, result.last, sps};
+  scratch.sps.resize(result.frames);
+  return {out, result.stop, result.last, scratch.sps};
 }
 
 }  // namespace pe::testing

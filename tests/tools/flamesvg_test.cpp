@@ -195,6 +195,12 @@ BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
   BOOST_TEST(!contains(flamesvg({}, "main 1\n").out, "id=\"legend\""));
 }
 
+BOOST_AUTO_TEST_CASE(the_legend_names_the_runtimes) {
+  const auto r = flamesvg({}, "# runtimes: Java\nmain;a.b_[s];a.c_[j];vfs_read_[k] 100\n");
+  for (const char* meaning : {">script (Java)<", ">JIT (Java)<", ">kernel<"})
+    BOOST_TEST(contains(r.out, meaning), meaning);
+}
+
 BOOST_AUTO_TEST_CASE(the_legend_lists_the_kinds_of_code_that_occur) {
   const auto r = flamesvg({"--colors", "kind"}, "main;read_[l];vfs_read_[k] 100\n");
   for (const char* meaning : {">program<", ">library<", ">kernel<"})

@@ -7,6 +7,7 @@
 
 #include "base/cli/version.h"
 #include "stream/records/feature.h"
+#include "stream/script_mapping.h"
 #include "support/facts.h"
 #include "support/stackfold.h"
 #include "support/stream_builder.h"
@@ -69,6 +70,14 @@ std::string annotated(StreamBuilder stream) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(a_stream_says_whose_functions_it_names) {
+  auto stream = recorded();
+  BOOST_TEST(annotated(stream).find("# runtimes") == std::string::npos);
+  for (const char* path : {"[java-jit] a.B.c a/B.java:1", "[python] f a.py:1", "[java] a.B.d :0"})
+    stream.map(0, 1, pe::stream::script_address(1), pe::stream::kScriptBytes, 0, path);
+  BOOST_TEST(annotated(stream).find("# runtimes: Java, Python\n") != std::string::npos);
+}
 
 BOOST_AUTO_TEST_CASE(a_stream_says_what_was_recorded) {
   auto stream = recorded();

@@ -9,6 +9,21 @@
 
 namespace pe::flamesvg {
 
+namespace {
+
+/// Adds the names of runtimes, from the fact about them, to the colours of their functions.
+void name_runtimes(const Options& options, std::vector<picture::LegendEntry>& legend) {
+  const auto fact =
+      std::ranges::find(options.page.facts, "runtimes", [](const auto& each) { return each.name; });
+  if (fact == options.page.facts.end())
+    return;
+  for (picture::LegendEntry& entry : legend)
+    if (entry.meaning == "script" || entry.meaning == "JIT")
+      entry.meaning += " (" + fact->value + ")";
+}
+
+}  // namespace
+
 void suit_colors(const picture::CallTree& tree, Options& options) {
   std::vector<std::string_view> names;
   names.reserve(tree.name_count());
@@ -28,6 +43,7 @@ void suit_colors(const picture::CallTree& tree, Options& options) {
              unused.end();
     });
   }
+  name_runtimes(options, legend);
   options.page.geometry.has_legend = !legend.empty();
   options.page.legend = std::move(legend);
 }

@@ -47,6 +47,7 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
   closing.detail(session_.cost().describe());
   record::add_stacks(closing, stacks);
   stream_->scripts().describe(closing);
+  stream_->java().describe(closing);
   if (request_.engine != record::Engine::kPtrace && !bpf_ && stream_->has_unread_scripts())
     closing.doubt("this engine does not read the functions of Python",
                   "use --engine bpf or --engine ptrace");

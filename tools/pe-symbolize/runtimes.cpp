@@ -21,9 +21,8 @@ constexpr const char* kPython =
 // The first match counts: a JVM may have libpython mapped, but not the other way round.
 constexpr Runtime kRuntimes[] = {
     {"libjvm.so", "",
-     "Java: run `jcmd % Compiler.perfmap` while the program runs (JDK 17), then record again; "
-     "start "
-     "it with -XX:+PreserveFramePointer for whole stacks"},
+     "Java: record it with pe-record while it runs (17 to 25), or run `jcmd % Compiler.perfmap`, "
+     "and start it with -XX:+PreserveFramePointer for whole stacks"},
     {"node", "", "node: start it with --perf-basic-prof"},
     {"libnode.so", "", "node: start it with --perf-basic-prof"},
     {"php", "execute_ex",

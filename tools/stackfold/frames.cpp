@@ -100,7 +100,7 @@ FrameId Locations::make_up(std::uint32_t pid, const stream::CallChainEntry& entr
   if (mapping == nullptr)
     return texts_.intern("[unknown]");
   if (const auto script = stream::parse_script_path(mapping->file->path))
-    return texts_.intern(frame_text(script->name, stream::kSymbolScript, marks_));
+    return texts_.intern(frame_text(script->name, stream::script_flags(script->kind), marks_));
   const std::uint64_t file_offset = entry.lookup_address - mapping->start + mapping->file_offset;
   const std::uint32_t flags = stream::kSymbolUnresolved | module_flags(mapping->file->path);
   const std::string& path = mapping->file->path;

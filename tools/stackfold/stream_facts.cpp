@@ -14,6 +14,7 @@
 #include "base/plural.h"
 #include "base/share.h"
 #include "folded/facts.h"
+#include "stream/script_mapping.h"
 
 namespace pe::fold {
 namespace {
@@ -57,6 +58,9 @@ void StreamFacts::observe(const stream::Record& record, const stream::Session& s
     first_ns_ = std::min(first_ns_.value_or(begin_ns), begin_ns);
     last_ns_ = std::max(last_ns_, sample->time_ns);
   }
+  if (stream::is_script_mapping(record))
+    if (const auto function = stream::parse_script_path(stream::parse_mmap(record)->path))
+      runtimes_.emplace(stream::runtime_name(function->kind));
   if (record.type != stream::kRecordHeaderFeature)
     return;
   const auto feature = stream::parse_feature(record);
@@ -94,6 +98,7 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
   add("lost", plural(report.counts.lost, "sample"));
   if (const auto walked = report.complete_stacks + report.incomplete_stacks; walked > 0)
     add("complete-stacks", share_rounded_down(report.complete_stacks, walked));
+  add("runtimes", fmt::format("{}", fmt::join(runtimes_, ", ")));
   const std::size_t mark = version_.rfind(stream::kEngineMark);
   add("recorder", recorder_of(version_.substr(0, mark)));
   if (mark != std::string::npos)

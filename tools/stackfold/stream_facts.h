@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "stackfold/stream_stacks.h"
@@ -22,6 +23,7 @@ class StreamFacts {
 
  private:
   std::string command_, host_, version_;
+  std::set<std::string> runtimes_;  ///< of functions that have mappings of their own
   std::optional<stream::ClockData> clock_;
   std::optional<std::uint64_t> first_ns_;
   std::uint64_t last_ns_ = 0;

@@ -300,11 +300,12 @@ std::vector<LegendEntry> legend_of(Palette palette) {
   std::vector<LegendEntry> legend;
   if (palette == Palette::kHotCold)
     for (const auto& [heat, meaning] : kHeats)
-      legend.push_back({.color = plain_color(heat, kMiddle), .meaning = meaning});
+      legend.push_back({.color = plain_color(heat, kMiddle), .meaning = std::string(meaning)});
   if (!has_meaning(palette))
     return legend;
   for (const auto& [kind, meaning] : kMeanings)
-    legend.push_back({.color = meaning_color(palette, kind, kMiddle), .meaning = meaning});
+    legend.push_back(
+        {.color = meaning_color(palette, kind, kMiddle), .meaning = std::string(meaning)});
   return legend;
 }
 

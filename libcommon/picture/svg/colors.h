@@ -93,7 +93,7 @@ struct LegendEntry {
   enum class Sample { kFilled, kFramed, kDashed };
 
   Rgb color;
-  std::string_view meaning;
+  std::string meaning;
   Sample sample = Sample::kFilled;
 };
 /// The legend of `kind`, `colorblind` and `hotcold`; empty for the other palettes, whose colours

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 
+#include "record/stream/synthesize.h"
 #include "stream/script_mapping.h"
 #include "stream/user_copy.h"
 
@@ -12,7 +13,9 @@ namespace pe::record {
 
 RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr,
                                const Request& request, unwind::TableStore* tables)
-    : writer_(writer), attr_(attr) {
+    : writer_(writer), attr_(attr), java_([this](auto pid, auto number, const auto& function) {
+        write_function(pid, number, function);
+      }) {
   if (stream::has_user_copy(attr) && !request.keep_stacks)
     unwinder_.emplace(
         history_, unwind::UnwindOptions{
@@ -20,7 +23,8 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
                       .may_continue = request.may_continue,
                       .stack_at = [this](auto pid, auto avma) { return mapped_.at(pid, avma); },
                       .code_at = [this](auto pid, auto avma,
-                                        auto into) { return memory_.read_code(pid, avma, into); }});
+                                        auto into) { return memory_.read_code(pid, avma, into); },
+                      .runtime_code = &java_});
   if (request.may_keep_binaries && attr.build_id != 0)
     keeper_.emplace(objects::BuildIdCache::of_user());
   if (tables != nullptr)
@@ -86,8 +90,10 @@ void RecordedStream::follow(const stream::Record& record) {
     return;
   }
   history_.apply(record);
-  if (unwinder_)
+  if (unwinder_) {
+    java_.follow(history_);
     unwinder_->follow();
+  }
   if (tables_)
     tables_->follow(stream::time_of(record, attr_));
   if (reader_ != nullptr)
@@ -109,12 +115,21 @@ std::size_t RecordedStream::used_of_copy(const stream::Sample& sample) {
   return continues_stacks_ ? unwinder_->used_of_copy(sample, attr_) : sample.user_stack.size();
 }
 
+/// Writes a function of a runtime, before the first sample with it.
+void RecordedStream::write_function(std::uint32_t pid, std::uint32_t number,
+                                    const stream::ScriptFunction& function) {
+  Synthesizer synthesizer(attr_, [this](const stream::Record& record) { finish(record); });
+  synthesizer.set_time(now_ns_);
+  synthesizer.script(static_cast<pid_t>(pid), number, function);
+}
+
 void RecordedStream::write_unwound(const stream::Record& record, const unwind::Behind& behind) {
   const auto sample = stream::parse_sample(record, attr_);
   if (!sample)
     return;  // the kernel writes no such record
   if (keeper_)
     keeper_->see(sample->pid, history_.processes());
+  now_ns_ = sample->time_ns;
   const auto chain = unwinder_->call_chain(*sample, attr_, behind);
   std::size_t left_out = 0;  // only frames of scripts can be too many
   stream::Record walked = record;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "record/binary_keeper.h"
+#include "record/java/java_code.h"
 #include "record/probes/weight.h"
 #include "record/request.h"
 #include "record/stream/mapped_ranges.h"
@@ -95,6 +96,7 @@ class RecordedStream {
     return has_interpreter_samples_ && scripts_.counts().stacks == 0;
   }
   [[nodiscard]] const ScriptMerger& scripts() const noexcept { return scripts_; }
+  [[nodiscard]] const JavaCode& java() const noexcept { return java_; }
 
   [[nodiscard]] stream::StreamWriter& writer() noexcept { return writer_; }
   [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
@@ -108,6 +110,8 @@ class RecordedStream {
 
  private:
   void write_mark(const stream::Record& record);
+  void write_function(std::uint32_t pid, std::uint32_t number,
+                      const stream::ScriptFunction& function);
   void write_unwound(const stream::Record& record, const unwind::Behind& behind);
   void follow(const stream::Record& record);
 
@@ -122,16 +126,18 @@ class RecordedStream {
   std::unordered_set<std::uint64_t> marks_;
   stream::History history_;
   std::optional<BinaryKeeper> keeper_;
-  MappedRanges mapped_;  ///< for unwinder_
+  MappedRanges mapped_;  ///< for unwinder_, as the next
+  JavaCode java_;
   std::optional<unwind::SampleUnwinder> unwinder_;
   std::optional<unwind::CodeTables> tables_;
   stream::RecordBuilder builder_;
   std::optional<Weigher> weigher_;
   bool drops_data_ = false;
-  std::string weighed_;  ///< the sample that finish_weighed() passes on
-  MemoryBehind memory_;  ///< for the sample that has just arrived
-  KeptBehind behind_;    ///< for the next sample to be written
-  KeptScript script_;    ///< likewise
+  std::string weighed_;       ///< the sample that finish_weighed() passes on
+  std::uint64_t now_ns_ = 0;  ///< the time of the sample that is written
+  MemoryBehind memory_;       ///< for the sample that has just arrived
+  KeptBehind behind_;         ///< for the next sample to be written
+  KeptScript script_;         ///< likewise
   ScriptMerger scripts_;
   ScriptReader* reader_ = nullptr;
   std::unordered_set<std::uint32_t> interpreters_;  ///< by pid: may be interpreters

@@ -146,7 +146,7 @@ RuleEntry entry_of(Rule rule) noexcept {
     case RuleKind::kPlt:
       return entry(kRulePlt, rule.cfa_words());
     case RuleKind::kRealigned:
-      return entry(kRuleRealigned, -bytes, kFramePointerAtItself);
+      return slot == 0 ? entry(kRuleRealigned, -bytes, kFramePointerAtItself) : kUnsupported;
     case RuleKind::kEnd:
       return entry(kRuleEnd);
     case RuleKind::kNone:

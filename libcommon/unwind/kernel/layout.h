@@ -51,6 +51,7 @@ enum {
 /// Values of Mapping::index that are not words.
 #define PE_NO_TABLE 0xffffffffU  ///< no file describes the code, or its file has no CFI
 #define PE_NO_ROWS 0xfffffffeU   ///< its image has CFI, but nothing for this code
+#define PE_OF_RUNTIME 0xfffffffdU  ///< a runtime describes the code: only user space walks it
 
 /// How to get from a frame to its caller: as Rule, and in ways that Rule cannot express.  sp and fp
 /// are those of the frame.  The return address is right below the CFA unless the kind gives another
@@ -92,7 +93,7 @@ struct RuleEntry {
 struct Mapping {
   uint64_t start, end;  ///< avma; end is the first byte after it
   uint64_t base;        ///< avma of the first byte of the index's first block; <= start
-  uint32_t index;       ///< word, or PE_NO_TABLE, PE_NO_ROWS
+  uint32_t index;       ///< word, or PE_NO_TABLE, PE_NO_ROWS, PE_OF_RUNTIME
   uint32_t rows;        ///< word
 };
 

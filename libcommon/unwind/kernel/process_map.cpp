@@ -4,16 +4,17 @@
 #include <algorithm>
 #include <limits>
 
+#include "stream/script_mapping.h"
+
 namespace pe::unwind {
 namespace {
 
-bool has_table(const Mapping& mapping) noexcept {
-  return mapping.index != PE_NO_TABLE && mapping.index != PE_NO_ROWS;
-}
+bool has_table(const Mapping& mapping) noexcept { return mapping.index < PE_OF_RUNTIME; }
 
 class Builder {
  public:
-  Builder(std::uint32_t pid, PackedImages& images) : pid_(pid), images_(images) {}
+  Builder(std::uint32_t pid, PackedImages& images, bool has_runtime)
+      : pid_(pid), images_(images), of_anonymous_(has_runtime ? PE_OF_RUNTIME : PE_NO_TABLE) {}
 
   void add(const stream::Mapping& mapping);
   ProcessMap take();
@@ -29,6 +30,7 @@ class Builder {
 
   std::uint32_t pid_;
   PackedImages& images_;
+  std::uint32_t of_anonymous_;  ///< Mapping::index of code without a file
   std::vector<Placed> placed_;
   std::size_t left_out_ = 0;
 };
@@ -50,7 +52,7 @@ void Builder::add_plain(std::uint64_t start, std::uint64_t end, std::uint32_t in
 
 void Builder::add(const stream::Mapping& mapping) {
   if (mapping.file->is_anonymous()) {
-    add_plain(mapping.start, mapping.end, PE_NO_TABLE, mapping.place);
+    add_plain(mapping.start, mapping.end, of_anonymous_, mapping.place);
     return;
   }
   const PackedImage& image = images_.of(mapping, pid_);
@@ -120,7 +122,9 @@ ProcessMap Builder::take() {
 }  // namespace
 
 ProcessMap map_of(const stream::AddressSpace& space, std::uint32_t pid, PackedImages& images) {
-  Builder builder(pid, images);
+  const bool has_runtime = std::ranges::any_of(
+      space.all(), [](const auto& item) { return stream::is_jvm(item.second.file->path); });
+  Builder builder(pid, images, has_runtime);
   for (const auto& [start, mapping] : space.all())
     builder.add(mapping);
   return builder.take();

@@ -92,7 +92,10 @@ AddressSpace& SampleUnwinder::space_of(std::uint32_t pid) {
   TableOfCode tables;
   if (options_.table_at)
     tables = [this, pid](std::uint64_t avma) { return options_.table_at(pid, avma); };
-  auto& space = spaces_.try_emplace(pid, images, code, tables).first->second;
+  RuleOfCode rules;
+  if (options_.runtime_code != nullptr)
+    rules = [this, pid](std::uint64_t avma) { return options_.runtime_code->rule(pid, avma); };
+  auto& space = spaces_.try_emplace(pid, images, code, tables, rules).first->second;
   if (const auto* mapped = history_.processes().space(pid))
     for (const auto& [start, mapping] : mapped->all())
       add_mapping(space, mapping, pid);
@@ -143,11 +146,20 @@ std::span<const std::uint64_t> SampleUnwinder::call_chain(const stream::Sample& 
       chain_.insert(chain_.end(), {std::uint64_t{PERF_CONTEXT_USER}, *ip});
     return chain_;
   }
-  const Walked walked = walk(sample, start, behind);
+  const bool is_of_runtime = has_runtime(sample.pid);
+  Walked walked = walk(sample, start, behind);
+  if (is_of_runtime && options_.runtime_code->are_outdated(
+                           sample.pid, std::span(frames_).first(walked.result.frames))) {
+    withdraw_rules(sample.pid);
+    walked = walk(sample, start, behind);
+  }
   misc_of_walk_ =
       walked.result.stop == Stop::kEndOfStack ? stream::kMiscComplete : stream::kMiscIncomplete;
   count(sample, walked);
-  add_frames(walked);
+  if (is_of_runtime)
+    add_runtime_frames(sample, start, walked);
+  else
+    add_frames(walked);
   return chain_;
 }
 
@@ -155,8 +167,10 @@ SampleUnwinder::Walked SampleUnwinder::walk(const stream::Sample& sample, const 
                                             const Behind& behind) {
   const StackView stack(*stack_pointer_of(start), sample.user_stack);
   Thread& thread = thread_of(sample.tid);
-  Walked walked{.result =
-                    walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history)};
+  if (has_runtime(sample.pid))
+    thread.history.forget();  // so that the frame pointers of all frames are known
+  Walked walked{.result = walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history),
+                .stack = sample.user_stack};
   const Stop stop = walked.result.stop;
   walked.is_on_copy =
       walked.result.last.sp >= stack.start() && walked.result.last.sp <= stack.end();
@@ -315,6 +329,8 @@ bool SampleUnwinder::continue_behind(const stream::Sample& sample, const WalkSta
   longer_.insert(longer_.end(), behind.begin(), behind.end());
   const StackView stack(*stack_pointer_of(start), longer_);
   Thread& thread = thread_of(sample.tid);
+  if (has_runtime(sample.pid))
+    thread.history.forget();
   const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history);
   if (result.stop == Stop::kStackNotCaptured)
     thread.root_sp = 0;
@@ -328,7 +344,7 @@ bool SampleUnwinder::continue_behind(const stream::Sample& sample, const WalkSta
     return false;
   }
   thread.root_sp = root_sp;
-  walked = {.result = result, .continued_from = walked.result.frames};
+  walked = {.result = result, .continued_from = walked.result.frames, .stack = longer_};
   learn(thread, result, stack);
   ++counts_.from_process;
   return true;
@@ -384,6 +400,33 @@ void SampleUnwinder::add_frames(const Walked& walked) {
     if (i != 0 && i == walked.continued_from)
       chain_.push_back(PERF_CONTEXT_USER);
     chain_.push_back(chain_address(frames_[i], i == 0));
+  }
+}
+
+/// Does the same, with functions in place of frames of a runtime.
+void SampleUnwinder::add_runtime_frames(const stream::Sample& sample, const WalkStart& start,
+                                        const Walked& walked) {
+  const StackView stack(*stack_pointer_of(start), walked.stack);
+  const auto stack_pointers = walker_.stack_pointers(thread_of(sample.tid).history);
+  chain_.push_back(PERF_CONTEXT_USER);
+  bool is_first = true;
+  for (std::size_t i = 0; i < walked.result.frames; ++i) {
+    if (i != 0 && i == walked.continued_from)
+      chain_.push_back(PERF_CONTEXT_USER);
+    const Frame frame = frames_[i];
+    const RuntimeCode::WalkedFrame of_runtime{
+        frame,
+        {frame.address(), i < stack_pointers.size() ? stack_pointers[i] : 0,
+         walker_.frame_pointer(i)},
+        i == 0 ? &start.registers : nullptr};
+    functions_.clear();
+    if (!options_.runtime_code->functions(sample.pid, of_runtime, stack, functions_))
+      chain_.push_back(chain_address(frame, is_first));
+    for (const std::uint64_t function : functions_) {
+      chain_.push_back(function + (is_first ? 0 : 1));
+      is_first = false;
+    }
+    is_first = false;
   }
 }
 

@@ -23,6 +23,7 @@
 #include "unwind/address_space.h"
 #include "unwind/rule_cache.h"
 #include "unwind/stacks/images.h"
+#include "unwind/stacks/runtime_code.h"
 #include "unwind/stacks/stack_counts.h"
 #include "unwind/stacks/stack_memory.h"
 #include "unwind/walk/thread_history.h"
@@ -48,6 +49,8 @@ struct UnwindOptions {
   /// Returns the table of code made at run time, like TableOfCode.  If it is null, the frame
   /// pointer is used.
   std::function<UnwindTable*(std::uint32_t pid, std::uint64_t avma)> table_at = nullptr;
+  /// Code that runtimes describe; null: none.  Must outlive the unwinder.
+  RuntimeCode* runtime_code = nullptr;
 };
 
 /// The process's memory that followed a sample's copy of the stack.
@@ -130,8 +133,12 @@ class SampleUnwinder {
     WalkResult result;
     std::size_t continued_from = 0;  ///< the first frame that is not from the copy; 0: none
     bool is_on_copy = true;          ///< the walk ended on the copied stack, not on another
+    Bytes stack = {};                ///< what was walked: the copy, or also memory after it
   };
 
+  [[nodiscard]] bool has_runtime(std::uint32_t pid) const {
+    return options_.runtime_code != nullptr && options_.runtime_code->is_in(pid);
+  }
   AddressSpace& space_of(std::uint32_t pid);
   std::size_t read_file(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into) const;
   Thread& thread_of(std::uint32_t tid);
@@ -149,6 +156,8 @@ class SampleUnwinder {
   void count_frames(std::span<const Frame> frames);
   void count(const stream::Sample& sample, const Walked& walked);
   void add_frames(const Walked& walked);
+  void add_runtime_frames(const stream::Sample& sample, const WalkStart& start,
+                          const Walked& walked);
 
   const stream::History& history_;
   UnwindOptions options_;
@@ -160,7 +169,8 @@ class SampleUnwinder {
   std::vector<Frame> frames_;
   std::vector<std::byte> longer_;  ///< a stack's copy and the process's memory after it
   std::vector<std::uint64_t> chain_;
-  std::uint16_t misc_of_walk_ = 0;  ///< of chain_
+  std::vector<std::uint64_t> functions_;  ///< of one frame of a runtime
+  std::uint16_t misc_of_walk_ = 0;        ///< of chain_
   StackCounts counts_;
 };
 

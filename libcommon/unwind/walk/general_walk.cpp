@@ -87,7 +87,7 @@ class GeneralWalk {
 }  // namespace
 
 bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame> out,
-                WalkResult& result, std::span<std::uint64_t> sps) {
+                WalkResult& result, HistoryScratch* scratch) {
   const FrameState state = start.registers.state();
   const bool is_exact = !start.is_caller;
   if (out.empty()) {
@@ -99,8 +99,8 @@ bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame>
     return false;
   }
   out.front() = Frame(state.ip, FrameSource::kCfi, is_exact);
-  if (!sps.empty())
-    sps.front() = state.sp;
+  if (scratch != nullptr)
+    scratch->note(0, state);
   if (state.sp < stack.start() || state.sp > stack.end()) {
     result = {1, Stop::kStackNotCaptured, state, is_exact};
     return false;
@@ -110,9 +110,9 @@ bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame>
 
 WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
                                    const StackView& stack, std::span<Frame> out,
-                                   std::span<std::uint64_t> sps) {
+                                   HistoryScratch* scratch) {
   WalkResult nothing;
-  if (!begin_walk(start, stack, out, nothing, sps))
+  if (!begin_walk(start, stack, out, nothing, scratch))
     return nothing;
   GeneralWalk walk(space, start, stack);
   std::size_t count = 1;
@@ -127,8 +127,8 @@ WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
       return {count, *stop, here, is_exact};
     if (count == out.size())
       return {count, Stop::kTooDeep, walk.state(), walk.frame().is_exact()};
-    if (!sps.empty())
-      sps[count] = walk.state().sp;
+    if (scratch != nullptr)
+      scratch->note(count, walk.state());
     out[count++] = walk.frame();
   }
 }

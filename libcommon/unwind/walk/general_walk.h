@@ -8,19 +8,21 @@
 #include "unwind/address_space.h"
 #include "unwind/walk/frame.h"
 #include "unwind/walk/stack_view.h"
+#include "unwind/walk/thread_history.h"
 #include "unwind/walk/walk_start.h"
 
 namespace pe::unwind {
 
 /// Gives the same guarantees as Walker::walk(), and the same result where that does not need this.
-/// If `sps` is not empty, it receives each frame's stack pointer.  It is at least as long as `out`.
+/// If `scratch` is not null, it receives each frame's stack pointer and frame pointer.  It has room
+/// for as many frames as `out`.
 WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
                                    const StackView& stack, std::span<Frame> out,
-                                   std::span<std::uint64_t> sps = {});
+                                   HistoryScratch* scratch = nullptr);
 
-/// Writes the first frame into `out`, and its stack pointer into `sps` as above.  Returns false if
-/// there is nothing more to walk; `result` gives the reason.
+/// Writes the first frame into `out`, and into `scratch` as above.  Returns false if there is
+/// nothing more to walk; `result` gives the reason.
 bool begin_walk(const WalkStart& start, const StackView& stack, std::span<Frame> out,
-                WalkResult& result, std::span<std::uint64_t> sps = {});
+                WalkResult& result, HistoryScratch* scratch = nullptr);
 
 }  // namespace pe::unwind

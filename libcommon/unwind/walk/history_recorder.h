@@ -53,7 +53,10 @@ class HistoryRecorder {
   void ends_at_zero(std::uint64_t sp) noexcept { zero_slot_ = sp - architecture::kWordBytes; }
 
   /// Frame `number`, the last one, has been written.  Its stack is not the one that is walked.
-  void ends_elsewhere(std::size_t number, std::uint64_t sp) noexcept { scratch_.sps[number] = sp; }
+  void ends_elsewhere(std::size_t number, std::uint64_t sp) noexcept {
+    scratch_.sps[number] = sp;
+    scratch_.notes[number] = {};
+  }
 
   /// Frame `number` has been written, and `state` belongs to it.  Returns the stack's number of
   /// frames if the rest has been copied from the history; 0 if the walk must continue.

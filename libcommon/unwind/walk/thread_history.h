@@ -11,6 +11,7 @@
 
 #include "unwind/walk/frame.h"
 #include "unwind/walk/kept_stack.h"
+#include "unwind/walk/step.h"
 
 namespace pe::unwind {
 
@@ -71,6 +72,11 @@ struct HistoryScratch {
       sps.resize(frames);
       notes.resize(frames);
     }
+  }
+
+  void note(std::size_t number, const FrameState& state) noexcept {
+    sps[number] = state.sp;
+    notes[number] = {state.fp, 0, false};
   }
 
   std::vector<std::uint64_t> sps;

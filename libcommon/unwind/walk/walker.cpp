@@ -299,7 +299,7 @@ WalkResult Walker::walk(AddressSpace& space, const WalkStart& start, const Stack
                         std::span<Frame> out, ThreadHistory& history) {
   WalkResult result;
   scratch_.reserve(out.size());
-  if (!begin_walk(start, stack, out, result, scratch_.sps)) {
+  if (!begin_walk(start, stack, out, result, &scratch_)) {
     remember(result);
     return result;
   }
@@ -307,7 +307,7 @@ WalkResult Walker::walk(AddressSpace& space, const WalkStart& start, const Stack
   Walk<HistoryRecorder> walk(cache_, space, start, stack, out, recorder);
   if (!walk.run(result)) {
     ++statistics_.general_walks;
-    result = walk_with_all_registers(space, start, stack, out, scratch_.sps);
+    result = walk_with_all_registers(space, start, stack, out, &scratch_);
   } else if (walk.has_joined()) {
     recorder.keep_joined();
     result.reused = recorder.reused();

@@ -58,6 +58,12 @@ class Walker {
   /// until the next walk.
   std::span<const std::uint64_t> stack_pointers(const ThreadHistory& history);
 
+  /// Returns the frame pointer of a frame of the last walk, which must have used an empty history;
+  /// 0 if it is unknown.
+  [[nodiscard]] std::uint64_t frame_pointer(std::size_t number) const noexcept {
+    return number < last_frames_ - last_reused_ ? scratch_.notes[number].fp : 0;
+  }
+
   struct Statistics {
     std::uint64_t stacks = 0;
     std::uint64_t frames = 0;          ///< without the frames copied from histories

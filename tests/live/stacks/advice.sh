@@ -46,7 +46,7 @@ END
 echo 'void library(void) {}' | cc -shared -fPIC -x c -o libjvm.so -
 cc -O1 -o jvm jvm.c -L. -ljvm "-Wl,-rpath,$dir"
 told ./jvm >said
-grep -qE '^pe-symbolize: names of functions are missing: Java: run .jcmd [0-9]+ Compiler.perfmap. .* -XX:\+PreserveFramePointer ' said || fail "java: $(cat said)"
+grep -qE '^pe-symbolize: names of functions are missing: Java: record it with pe-record .* run .jcmd [0-9]+ Compiler.perfmap., .* -XX:\+PreserveFramePointer ' said || fail "java: $(cat said)"
 expect 'lines about other runtimes' 0 "$(grep -c 'node\|Python\|PHP\|Ruby' said)"
 
 # This looks like Python: its function has the name of the interpreter's.

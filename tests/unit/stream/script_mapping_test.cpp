@@ -25,6 +25,21 @@ BOOST_AUTO_TEST_CASE(a_path_holds_any_text) {
   BOOST_CHECK(parse_script_path(script_path(none)) == none);
 }
 
+BOOST_AUTO_TEST_CASE(a_path_starts_with_the_runtime_and_the_kind) {
+  using stream::ScriptKind;
+  ScriptFunction function{"a.B.c", "a/B.java", 7, ScriptKind::kJava};
+  BOOST_TEST(script_path(function) == "[java] a.B.c a/B.java:7");
+  function.kind = ScriptKind::kJavaCompiled;
+  BOOST_TEST(script_path(function) == "[java-jit] a.B.c a/B.java:7");
+  for (const ScriptKind kind : {ScriptKind::kPython, ScriptKind::kJava, ScriptKind::kJavaCompiled,
+                                ScriptKind::kJavaInlined, ScriptKind::kJavaStub}) {
+    function.kind = kind;
+    BOOST_CHECK(parse_script_path(script_path(function)) == function);
+  }
+  BOOST_TEST(stream::script_flags(ScriptKind::kJava) == stream::kSymbolScript);
+  BOOST_TEST(stream::script_flags(ScriptKind::kJavaCompiled) == stream::kSymbolJit);
+}
+
 BOOST_AUTO_TEST_CASE(a_long_path_is_cut) {
   const std::string path = script_path({std::string(9000, ' '), std::string(9000, 'f'), 7});
   BOOST_TEST(path.size() <= 4000U);
@@ -35,8 +50,9 @@ BOOST_AUTO_TEST_CASE(a_long_path_is_cut) {
 }
 
 BOOST_AUTO_TEST_CASE(other_paths_are_no_functions) {
-  for (const char* path : {"/bin/ls", "[python]", "[python] ", "[python] f", "[python] f a.py",
-                           "[python] f:1", "[python] f a.py:", "[python] f a.py:-1"})
+  for (const char* path :
+       {"/bin/ls", "[python]", "[python] ", "[python] f", "[python] f a.py", "[python] f:1",
+        "[python] f a.py:", "[python] f a.py:-1", "[lua] f a.lua:1", "[java]x f a.java:1"})
     BOOST_TEST(!parse_script_path(path), path);
 }
 

@@ -67,6 +67,19 @@ BOOST_AUTO_TEST_CASE(code_made_at_run_time_may_have_tables_of_its_own) {
   BOOST_CHECK(!space.place(0x1080));
 }
 
+BOOST_AUTO_TEST_CASE(a_runtime_may_know_the_rules_of_its_code) {
+  FakeCode code({"", ""});
+  const Rule known(RuleKind::kStackPointer, 6, 2);
+  AddressSpace space(code.source(), nullptr, nullptr, [&](std::uint64_t avma) {
+    return avma < 0x1800 ? std::optional(known) : std::nullopt;
+  });
+  space.map(bare(0x1000, 0x2000));
+  space.map({0x400, 0x800, 0x4000'0000, 0});  // a file's code is not a runtime's
+  BOOST_CHECK(space.rule(0x17ff) == known);
+  BOOST_CHECK(kind_at(space, 0x1800) == RuleKind::kNone);
+  BOOST_CHECK(kind_at(space, 0x500) == RuleKind::kNone);
+}
+
 BOOST_AUTO_TEST_CASE(tables_are_asked_for_when_they_are_needed) {
   FakeCode code({""});
   int asked = 0;

@@ -143,6 +143,18 @@ BOOST_AUTO_TEST_CASE(a_realigned_frame_keeps_its_cfa_on_the_stack) {
   BOOST_CHECK((state == FrameState{0x109, place(10), 0x105}));
 }
 
+BOOST_AUTO_TEST_CASE(an_interpreters_frame_has_its_return_address_above_the_frame_pointer) {
+  FakeStack stack;
+  stack[4] = place(10);  // the caller's stack pointer, below the frame pointer
+  FrameState state{0x5000, place(1), place(5)};
+  BOOST_CHECK(execute(Rule(RuleKind::kRealigned, 1, 1), state, stack.view()) == Step::kDone);
+  BOOST_CHECK((state == FrameState{0x106, place(10), 0x105}));
+  // Before the caller's stack pointer is pushed, the frame is the first one's.
+  state = {0x5000, place(5), place(5)};
+  BOOST_CHECK(execute(Rule(RuleKind::kRealigned, 1, 1), state, stack.view()) == Step::kDone);
+  BOOST_CHECK((state == FrameState{0x106, place(7), 0x105}));
+}
+
 BOOST_AUTO_TEST_CASE(a_frame_pointer_outside_of_a_realigned_frame_has_been_restored) {
   FakeStack stack;
   stack[10] = place(9);  // the CFA; rbp is above it, so rbp has been restored and is not read again

@@ -375,6 +375,8 @@ static long step(uint32_t i, struct Walk* walk) {
   // the time that it reads the sample.
   if (!is_mapped)
     return stop(scratch, kStopUnmapped);
+  if (scratch->mapping_index == PE_OF_RUNTIME)
+    return stop(scratch, kStopUnsupported);
   const uint32_t rule = find_rule(scratch, avma);
   return follow(walk, walk->rules->entries[rule & (kMaxRules - 1)]);
 }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "runtimes/hotspot/process.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "runtimes/hotspot/scopes.h"
+
+namespace pe::runtimes {
+namespace {
+
+using stream::ScriptKind;
+
+constexpr std::size_t kMostBlobs = 65'536, kMostMethods = 262'144, kMostPlaces = 4096;
+/// A search reads a few pages.  Code that is not found is searched again in the next period.
+constexpr std::size_t kMostSearches = 2000;
+
+}  // namespace
+
+std::variant<HotspotProcess, std::string> HotspotProcess::open(Memory::Read read,
+                                                               const HotspotBinary& binary,
+                                                               std::uint64_t bias) {
+  Memory memory(std::move(read));
+  const HotspotStructs structs(memory, binary, bias);
+  auto layout = hotspot_layout(memory, structs);
+  if (auto* const why = std::get_if<std::string>(&layout))
+    return std::move(*why);
+  HotspotProcess process(std::move(memory), std::get<HotspotLayout>(layout));
+  process.begin_period();
+  return process;
+}
+
+void HotspotProcess::begin_period() {
+  ++period_;
+  searches_ = 0;
+  has_changed_ = has_changed_ || std::exchange(has_unknown_, false);
+  memory_.forget();
+  is_gone_ = !memory_.pointer(layout_.heaps);
+  if (is_gone_)
+    return;
+  cache_.read(memory_, layout_);
+  call_stub_return_ = memory_.pointer(layout_.call_stub_return).value_or(0);
+  if (methods_.size() >= kMostMethods)
+    methods_.clear();
+}
+
+/// Returns code that still is in its place.
+HotspotProcess::Code* HotspotProcess::known_code(std::uint64_t avma) {
+  const auto after = codes_.upper_bound(avma);
+  if (after == codes_.begin())
+    return nullptr;
+  const auto found = std::prev(after);
+  Code& code = found->second;
+  if (!code.blob.contains(avma))
+    return nullptr;
+  if (code.checked == period_)
+    return &code;
+  // Without memory, the process has ended: what is known is still right.
+  if (is_gone_ || cache_.blob(memory_, layout_, code.blob.start) == code.blob) {
+    code.checked = period_;
+    return &code;
+  }
+  codes_.erase(found);
+  has_changed_ = true;
+  return nullptr;
+}
+
+HotspotProcess::Code* HotspotProcess::new_code(std::uint64_t avma) {
+  if (!cache_.contains(avma) || searches_ >= kMostSearches)
+    return nullptr;
+  ++searches_;
+  memory_.forget();  // the code may be newer than what was read
+  const auto start = cache_.find(memory_, layout_, avma);
+  const auto blob = start ? cache_.blob(memory_, layout_, *start) : std::nullopt;
+  if (!blob || !blob->contains(avma)) {
+    has_unknown_ = true;
+    return nullptr;
+  }
+  if (codes_.size() >= kMostBlobs) {
+    codes_.clear();
+    has_changed_ = true;
+  }
+  const auto [found, is_new] = codes_.insert_or_assign(
+      blob->code_start, Code{.blob = *blob, .checked = period_, .functions = {}});
+  return &found->second;
+}
+
+const CodeBlob* HotspotProcess::code_at(std::uint64_t avma) {
+  const Code* code = known_code(avma);
+  if (code == nullptr)
+    code = new_code(avma);
+  return code != nullptr ? &code->blob : nullptr;
+}
+
+std::span<const std::uint64_t> HotspotProcess::functions_at(const CodeBlob& blob,
+                                                            std::uint64_t avma,
+                                                            const OnNew& on_new) {
+  const auto code = codes_.find(blob.code_start);
+  if (code == codes_.end())
+    return {};
+  auto& functions = code->second.functions;
+  if (functions.size() >= kMostPlaces)
+    functions.clear();
+  auto& found = functions[avma];
+  if (found.empty())
+    found = name(code->second.blob, avma, on_new);
+  return found;
+}
+
+/// Returns the stream's addresses for a place in code; never empty.
+std::vector<std::uint64_t> HotspotProcess::name(const CodeBlob& blob, std::uint64_t avma,
+                                                const OnNew& on_new) {
+  constexpr std::size_t kMostStubName = 200;
+  std::vector<std::uint64_t> addresses;
+  if (blob.kind == CodeBlob::Kind::kMethod) {
+    const auto scopes = scopes_at(memory_, layout_, blob, avma);
+    for (std::size_t i = 0; i < scopes.size(); ++i) {
+      const auto kind =
+          i + 1 < scopes.size() ? ScriptKind::kJavaInlined : ScriptKind::kJavaCompiled;
+      addresses.push_back(
+          address_of(scopes[i].method, scopes[i].bytecode, kind, on_new).value_or(0));
+    }
+    return addresses;
+  }
+  std::uint64_t& address = stubs_[blob.name];
+  const auto name = address == 0 ? read_c_text(memory_, blob.name, kMostStubName) : std::nullopt;
+  if (name && !name->empty())
+    address = stream::script_address(
+        on_new({.name = *name, .file = {}, .line = 0, .kind = ScriptKind::kJavaStub}));
+  return {address};
+}
+
+std::optional<std::uint64_t> HotspotProcess::interpreted(std::uint64_t method,
+                                                         std::uint64_t bytecode,
+                                                         const OnNew& on_new) {
+  const Method& known = method_at(method);
+  const std::uint64_t offset = bytecode - (known.fields.constant + layout_.const_bytes);
+  return address_of(method,
+                    offset < known.fields.bytecodes ? static_cast<std::uint32_t>(offset) : 0,
+                    ScriptKind::kJava, on_new);
+}
+
+bool HotspotProcess::is_bytecode_of(std::uint64_t method, std::uint64_t bytecode) {
+  const Method& known = method_at(method);
+  return known.method &&
+         bytecode - (known.fields.constant + layout_.const_bytes) < known.fields.bytecodes;
+}
+
+/// Reads a method whose address is new, or has been reused.
+HotspotProcess::Method& HotspotProcess::method_at(std::uint64_t avma) {
+  Method& known = methods_[avma];
+  if (known.checked == period_)
+    return known;
+  const bool is_new = known.checked == 0;
+  known.checked = period_;
+  const auto fields = read_method_fields(memory_, layout_, avma);
+  // Without the structure, its process has ended, or the method has: its name is still right.
+  if (!is_new && known.method && (!fields || *fields == known.fields))
+    return known;
+  known = {.fields = fields.value_or(MethodFields{}),
+           .method = fields ? read_java_method(memory_, layout_, *fields) : std::nullopt,
+           .checked = period_};
+  return known;
+}
+
+std::optional<std::uint64_t> HotspotProcess::address_of(std::uint64_t method,
+                                                        std::uint32_t bytecode, ScriptKind kind,
+                                                        const OnNew& on_new) {
+  Method& known = method_at(method);
+  if (!known.method)
+    return std::nullopt;
+  std::uint64_t& address = known.addresses[static_cast<std::size_t>(kind)];
+  if (address == 0)
+    address = stream::script_address(on_new({.name = known.method->name,
+                                             .file = known.method->file,
+                                             .line = known.method->first_line,
+                                             .kind = kind}));
+  const std::uint64_t lines = known.method->line_at(bytecode) - known.method->first_line;
+  // The last address of a range is left for the one that call chains add.
+  return address + std::min<std::uint64_t>(lines, stream::kScriptBytes - 2);
+}
+
+}  // namespace pe::runtimes
