@@ -17,4 +17,8 @@ void for_each_symbol(const Image& image,
                      const std::function<void(std::string_view name, std::uint64_t svma,
                                               std::uint64_t bytes)>& on_symbol);
 
+/// Returns whether a table of strings of the image has this name: a symbol that it defines, or one
+/// that it uses of another file.
+bool has_name(const Image& image, std::string_view name);
+
 }  // namespace pe::objects

@@ -122,14 +122,20 @@ void read_page(const CommandLine& line, std::string_view title, PageStyle& page)
     page.font_family = font_family_of(*font);
   read_number(line, "fontsize", kFontSizes, geometry.font_size);
   read_number(line, "fontwidth", kFontWidths, geometry.font_width);
-  read_text(line, "countname", page.count_name);
-  page.whole_name = is_unit_of_time(page.count_name) ? "time" : page.count_name;
+  std::string count_name = page.count_name;
+  read_text(line, "countname", count_name);
+  set_count_name(page, std::move(count_name));
   read_text(line, "nametype", page.name_type);
   read_notes(line, page.notes);
   read_encoding(line, page.encoding);
 }
 
 }  // namespace
+
+void set_count_name(PageStyle& page, std::string name) {
+  page.whole_name = is_unit_of_time(name) ? "time" : name;
+  page.count_name = std::move(name);
+}
 
 void refuse(const char* option, std::string_view expected, const std::string& text) {
   throw UsageError(fmt::format("--{}: {}: '{}'", option, expected, text));

@@ -29,6 +29,9 @@ void add_page_options(boost::program_options::options_description& options);
 /// Adds the options for users of flamegraph.pl.
 void add_compatible_page_options(boost::program_options::options_description& options);
 
+/// Sets what the counts are: "samples", "bytes", "us".
+void set_count_name(PageStyle& page, std::string name);
+
 /// Uses `title` if the user chose none.  Throws UsageError.
 PageOptions read_page_options(const CommandLine& line, std::string_view title);
 

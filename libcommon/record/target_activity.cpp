@@ -103,6 +103,10 @@ std::string of_brief_command(const TargetActivity& activity, const Wanted& wante
 std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
   const Request& request = wanted.request;
   const std::string ran = "the target ran for " + duration_text(used.own_ns);
+  if (!request.probes.empty())
+    return fmt::format(
+        "{}, and passed none of the probes ({}): is it the file that the target uses?", ran,
+        fmt::join(request.events, ", "));
   if (wanted.period_ns == 0)
     return fmt::format("{}, with too few events for a sample ({})", ran,
                        fmt::join(request.events, ", "));

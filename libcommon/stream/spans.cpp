@@ -31,7 +31,8 @@ std::string describe(const SpanCounts& counts) {
   add(counts.lost, "unknown, as records were lost");
   add(counts.ended_with_thread, "ended with their thread");
   add(counts.open, "still open at the end");
-  add(counts.began_before, "returns of calls that began earlier");
+  add(counts.began_before,
+      "returns without a call (it began earlier, or is of a function to which it jumps)");
   add(counts.not_followed, "entries of too many threads");
   return text;
 }

@@ -26,7 +26,7 @@ struct Code {
   std::vector<std::uint64_t> returns;
   std::vector<Jump> leaving;            ///< to other code; a conditional one that cannot be
                                         ///< followed is no exit, as it may continue here
-  std::vector<std::uint64_t> indirect;  ///< jumps right after the stack frame is gone
+  std::vector<std::uint64_t> indirect;  ///< jumps without a stack frame, to a function
   bool has_indirect_jumps = false;      ///< these, or others: by a table, or to a function
 };
 
@@ -41,16 +41,44 @@ bool removes_frame(Bytes instruction) {
   return is_pop || is_add || byte(0) == 0xc9;
 }
 
+/// Does the instruction make a stack frame: push, or subtract from rsp?
+bool makes_frame(Bytes instruction) {
+  const auto byte = [&](std::size_t i) {
+    return i < instruction.size() ? std::to_integer<unsigned>(instruction[i]) : 0;
+  };
+  const std::size_t first = byte(0) == 0x41 ? 1 : 0;
+  const bool is_push = byte(first) >= 0x50 && byte(first) <= 0x57;
+  return is_push || (byte(0) == 0x48 && (byte(1) == 0x83 || byte(1) == 0x81) && byte(2) == 0xec);
+}
+
+/// Does an indirect jump belong to a switch statement: `notrack jmp`, `jmp [TABLE + 8 * reg]`, or
+/// `jmp reg` after an addition to the table's address?
+bool is_by_table(Bytes before, Bytes jump) {
+  const auto byte = [](Bytes bytes, std::size_t i) {
+    return i < bytes.size() ? std::to_integer<unsigned>(bytes[i]) : 0;
+  };
+  if (byte(jump, 0) == 0x3e)
+    return true;
+  const std::size_t at = (byte(jump, 0) & 0xf0U) == 0x40 ? 1 : 0;
+  const bool has_index =
+      byte(jump, at) == 0xff && byte(jump, at + 1) == 0x24 && (byte(jump, at + 2) & 0xc0U) == 0xc0;
+  const bool is_addition =
+      (byte(before, 0) & 0xf8U) == 0x48 && (byte(before, 1) == 0x01 || byte(before, 1) == 0x03);
+  return has_index || is_addition;
+}
+
 /// Decodes a function; nullopt if its bytes are not only instructions.
 std::optional<Code> decode(Bytes bytes, const Range& range) {
   Code code;
   std::vector<bool> is_start(bytes.size());
   std::vector<std::uint64_t> inner;  // targets of jumps
-  bool frame_is_gone = false;
+  bool has_frame = false, frame_is_gone = false;
+  Bytes before;
   for (std::size_t at = 0; at < bytes.size();) {
     const auto instruction = decode_x86_64(bytes.subspan(at));
     if (!instruction)
       return std::nullopt;
+    const Bytes here = bytes.subspan(at, instruction->bytes);
     is_start[at] = true;
     const std::uint64_t svma = range.start_svma + at;
     const std::uint64_t target =
@@ -58,7 +86,8 @@ std::optional<Code> decode(Bytes bytes, const Range& range) {
     code.has_indirect_jumps |= instruction->flow == Flow::kIndirectJump;
     if (instruction->flow == Flow::kReturn)
       code.returns.push_back(svma);
-    else if (instruction->flow == Flow::kIndirectJump && frame_is_gone)
+    else if (instruction->flow == Flow::kIndirectJump &&
+             (frame_is_gone || (!has_frame && !is_by_table(before, here))))
       code.indirect.push_back(svma);
     else if (instruction->flow == Flow::kJump || instruction->flow == Flow::kBranch) {
       if (range.covers(target) && target != range.start_svma)
@@ -66,7 +95,9 @@ std::optional<Code> decode(Bytes bytes, const Range& range) {
       else
         code.leaving.push_back({svma, target, instruction->flow == Flow::kBranch});
     }
-    frame_is_gone = removes_frame(bytes.subspan(at, instruction->bytes));
+    frame_is_gone = removes_frame(here);
+    has_frame = has_frame || makes_frame(here);
+    before = here;
     at += instruction->bytes;
   }
   const bool is_right = std::all_of(inner.begin(), inner.end(),
@@ -98,6 +129,7 @@ class ExitFinder {
     }
     exits_.are_own =
         exits_.svmas.size() == own && exits_.jumps == 0 && own > 0 && !has_indirect_jumps;
+    exits_.shared = exits_.svmas.size() - own;
     std::sort(exits_.svmas.begin(), exits_.svmas.end());
     if (exits_.svmas.size() > kMostExits)
       return {.svmas = {}, .problem = "it has too many exits"};
@@ -163,6 +195,26 @@ class ExitFinder {
 };
 
 }  // namespace
+
+std::optional<std::uint64_t> instruction_start(const objects::Image& image, std::uint64_t function,
+                                               std::uint64_t svma) {
+  if (!image.is_x86_64() || svma < function || svma - function > kMostBytes)
+    return std::nullopt;
+  constexpr std::uint64_t kLongest = 15;
+  auto code = image.loaded_bytes(function, svma - function + kLongest);
+  if (!code)  // the last function
+    code = image.loaded_bytes(function, svma - function + 1);
+  if (!code)
+    return std::nullopt;
+  for (std::uint64_t at = function;;) {
+    const auto instruction = decode_x86_64(Bytes(code->bytes).subspan(at - function));
+    if (!instruction)
+      return std::nullopt;
+    if (at + instruction->bytes > svma)
+      return at;
+    at += instruction->bytes;
+  }
+}
 
 FunctionExits find_exits(const objects::Image& image, std::uint64_t svma) {
   if (!image.is_x86_64())

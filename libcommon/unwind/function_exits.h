@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -30,11 +31,18 @@ struct FunctionExits {
   /// All are returns of the function itself, which ends nowhere else: no other function shares
   /// them.
   bool are_own = false;
+  /// How many are in functions to which it jumps; other calls of these pass them, too.
+  std::size_t shared = 0;
   /// Why they cannot be found; empty: they were.
   std::string_view problem = {};
 };
 
 /// Finds the exits of the function that starts at `svma`.
 FunctionExits find_exits(const objects::Image& image, std::uint64_t svma);
+
+/// Returns the start of the instruction that has a byte at `svma`, decoded from `function`, the
+/// start of a function; nullopt if its code cannot be decoded up to there.
+std::optional<std::uint64_t> instruction_start(const objects::Image& image, std::uint64_t function,
+                                               std::uint64_t svma);
 
 }  // namespace pe::unwind

@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(sums_of_a_heap_have_no_duration) {
       .sample({.time_ns = 5 * kSecond, .period = 8});
   BOOST_TEST(annotated(stream) ==
              "# time: 2023-11-14T22:13:20Z (first sample)\n# event: live-bytes\n"
-             "# samples: 2 samples\n# lost: 0 samples\np 16\n");
+             "# unit: bytes\n# samples: 2 samples\n# lost: 0 samples\np 16\n");
 }
 
 BOOST_AUTO_TEST_CASE(no_fact_without_annotate_or_of_several_inputs) {

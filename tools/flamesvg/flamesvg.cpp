@@ -45,6 +45,8 @@ void show_facts(const Profile& profile, const CommandLine& line, Options& option
     options.page.facts.push_back({.name = fact.key, .value = fact.value});
     if (fact.key == "command" && !line.has("title"))
       options.page.title = fact.value;
+    if (fact.key == "unit" && !line.has("countname"))
+      picture::set_count_name(options.page, fact.value);
   }
 }
 

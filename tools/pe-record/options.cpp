@@ -207,6 +207,8 @@ void read_hits(const CommandLine& line, Options& options) {
       throw UsageError("--filter: there is no tracepoint in --event");
     request.filters[*tracepoint] = *filter;
   }
+  if (line.has("weight") && !options.weights.empty())
+    throw UsageError("--weight: not with io, net and writes, which count bytes");
   if (const auto* field = line.text("weight"))
     options.weights[""] = {.field = *field, .unit = {}};
   if (line.has("weight") && request.events.empty())

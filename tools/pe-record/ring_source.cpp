@@ -35,10 +35,16 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
       closing.summary +=
           fmt::format(", {:.0f} hits per second",
                       static_cast<double>(passed.samples + lost_) / session_.cost().wall_seconds());
+    constexpr std::uint32_t kSmallCopy = 8192;
+    const bool has_large_copies =
+        !bpf_ && unwinder != nullptr &&
+        request_.stack_bytes.value_or(record::kMaxStackBytes) > kSmallCopy;
     if (lost_ > 0)
-      closing.doubt(
-          fmt::format("{} lost, because the rings were full", plural(lost_, "sample")),
-          has_rings_to_size() ? "raise --mmap-pages, or lower the rate" : "lower the rate");
+      closing.doubt(fmt::format("{} lost, because the rings were full", plural(lost_, "sample")),
+                    !has_rings_to_size() ? "lower the rate"
+                    : has_large_copies
+                        ? "lower --stack-size (8192), raise --mmap-pages, or lower the rate"
+                        : "raise --mmap-pages, or lower the rate");
   }
   if (passed.throttled > 0)
     closing.doubt("the kernel throttled sampling " + plural(passed.throttled, "time"),

@@ -94,6 +94,8 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
     add("event", event->name);
     add("rate", rate_of(*event));
   }
+  if (report.unit != "samples")
+    add("unit", report.unit);
   add("samples", plural(report.folded_samples, "sample"));
   add("lost", plural(report.counts.lost, "sample"));
   if (const auto walked = report.complete_stacks + report.incomplete_stacks; walked > 0)

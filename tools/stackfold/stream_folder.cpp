@@ -43,8 +43,8 @@ StreamReport StreamFolder::fold() {
     report.folded_samples = report.calls->samples;
   }
   counts_.add_divided(in_ns_, kNsPerUs);
-  report.facts = facts_.text(report, stacks_.session());
   report.unit = unit_;
+  report.facts = facts_.text(report, stacks_.session());
   return report;
 }
 

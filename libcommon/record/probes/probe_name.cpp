@@ -91,7 +91,8 @@ void read_usdt(const std::string& text, std::string_view rest, ProbeName& probe)
   probe.function = rest.substr(last + 1);
   rest = rest.substr(0, last);
   const auto colon = rest.rfind(':');
-  if (colon == rest.npos && rest.find('/') != rest.npos) {  // "usdt:PATH:NAME"
+  const bool is_path = rest.find('/') != rest.npos || rest.find(".so") != rest.npos;
+  if (colon == rest.npos && is_path) {  // "usdt:PATH:NAME"
     probe.path = rest;
     return;
   }

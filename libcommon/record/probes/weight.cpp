@@ -114,13 +114,13 @@ std::optional<Weight> argument_of_function(unsigned number) {
   constexpr std::array<unsigned, 6> kArguments{5, 4, 1, 2, 8, 9};  // rdi rsi rdx rcx r8 r9
   if (number >= kArguments.size())
     return std::nullopt;
-  return Weight{.kind = Weight::Kind::kRegister, .reg = kArguments.at(number)};
+  return Weight{.kind = Weight::Kind::kRegister, .reg = kArguments.at(number), .may_be_int = true};
 }
 
-/// Signed: functions that return bytes return -1 for an error.  int fills only half of the
-/// register, and the other half is not defined, but compilers sign-extend or clear it.
+/// Signed: functions that return bytes return -1 for an error.
 Weight returned_value() {
-  return {.kind = Weight::Kind::kRegister, .bytes = 8, .is_signed = true, .reg = 0};
+  return {
+      .kind = Weight::Kind::kRegister, .bytes = 8, .is_signed = true, .reg = 0, .may_be_int = true};
 }
 
 std::optional<unsigned> argument_number(std::string_view name) {
@@ -174,9 +174,12 @@ std::optional<std::uint64_t> Weigher::weigh(const stream::Record& record,
     return std::nullopt;
   const auto value = periods_are_values_ ? std::optional(std::bit_cast<std::int64_t>(sample.period))
                                          : value_in(sample, regs_mask_, weight->second);
+  constexpr std::int64_t kFirstError = 0xffff'f001, kLastError = 0xffff'ffff;
+  const bool is_error =
+      value && weight->second.may_be_int && *value >= kFirstError && *value <= kLastError;
   unknown_ += value ? 0 : 1;
-  negative_ += value && *value < 0 ? 1 : 0;
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(value.value_or(0), 0));
+  negative_ += is_error || value.value_or(0) < 0 ? 1 : 0;
+  return is_error ? 0 : static_cast<std::uint64_t>(std::max<std::int64_t>(value.value_or(0), 0));
 }
 
 }  // namespace pe::record

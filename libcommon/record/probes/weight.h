@@ -27,6 +27,8 @@ struct Weight {
   bool is_signed = false;
   unsigned reg = 0;         ///< DWARF number; of kRegister, and of kMemory the base
   std::int64_t offset = 0;  ///< in the data of kField, from the base of kMemory; or the constant
+  /// It may be an int, which fills only the lower half of its register.
+  bool may_be_int = false;
 };
 
 /// The weight of an event's samples, and its unit.
@@ -68,7 +70,8 @@ class Weigher {
   /// Returns where the period is in a record, in bytes.
   [[nodiscard]] std::size_t period_offset() const noexcept { return period_offset_; }
 
-  /// Samples that count 0 because their value was negative, such as an error.
+  /// Samples that count 0 because their value was negative, such as an error.  Of a value that may
+  /// be an int, -1 to -4095 are: the numbers of errors (errno(3)).
   [[nodiscard]] std::uint64_t negative() const noexcept { return negative_; }
   /// Samples that count 0 because they do not contain the value.
   [[nodiscard]] std::uint64_t unknown() const noexcept { return unknown_; }

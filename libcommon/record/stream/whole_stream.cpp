@@ -100,7 +100,7 @@ void finish_keeping(RecordedStream& stream, Closing& closing) {
 std::string describe_unreadable(const std::vector<pid_t>& processes) {
   return fmt::format(
       "{} could not be read in /proc (the first: {}), so their frames have no names: "
-      "record as root",
+      "record as root, outside of a container",
       plural(processes.size(), "process"), processes.front());
 }
 

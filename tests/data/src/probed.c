@@ -1,8 +1,8 @@
 // A program that counts how often it passes the places where tests set probes.
 //
 // Usage: probed TIMES [all]: calls counted() TIMES times.  With "all", it does so in a second
-// thread and in a child, too, and passes a static probe, writes to /dev/null, and calls by_line().
-// SPDX-License-Identifier: MIT
+// thread and in a child, too, and passes a static probe, writes to /dev/null, and calls by_line()
+// and fails(). SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -35,6 +35,25 @@ NOINLINE long by_line(long x);
 NOINLINE long by_line(long x) {
   volatile long y = inlined(x);  // line 36
   return y;
+}
+
+// Its last step is a jump to another function.
+long jumps(long x);
+__asm__(
+    ".text\n"
+    ".globl jumps\n"
+    ".type jumps, @function\n"
+    "jumps:\n"
+    ".cfi_startproc\n"
+    "jmp by_line\n"
+    ".cfi_endproc\n"
+    ".size jumps, . - jumps\n");
+
+// An int, of which -1 is an error.
+NOINLINE int fails(long x);
+NOINLINE int fails(long x) {
+  __asm__ volatile("" : : "r"(x));
+  return x % 2 == 0 ? 10 : -1;
 }
 
 // A static probe with a semaphore, as DTRACE_PROBE2 of sys/sdt.h writes it.
@@ -103,7 +122,7 @@ int main(int count, char** arguments) {
     pthread_join(thread, NULL);
     in_child(times);
     for (long i = 0; i < times; ++i)
-      by_line(i);
+      (void)(jumps(i) + fails(i));
     for (long i = 0; i < times; ++i)
       pass_static_probe(1000, -3);
     fprintf(stderr, "written %ld\n", write_some(times));

@@ -33,9 +33,10 @@ at_least 'stacks of returns from main or a thread to the function, %' 100 \
 pe-record -o "$dir/p.pe" -e uretprobe:throws -- "$PE_CALLS" >"$dir/said" 2>"$dir/err" || fail "returns: $(cat "$dir/err")"
 expect 'exceptions pass returns' 'caught 10' "$(cat "$dir/said")"
 hits 'returns without an exception' 10
-record -e "uretprobe:$PE_CALLS:jumps_on" -- "$PE_CALLS"
+record -e "uretprobe:$PE_PROBED:jumps" -- "$PE_PROBED" 10 all
 hits 'returns by the kernel' 10
-grep -q 'jumps_on: its end is not only at returns of its own' "$dir/err" || fail "no note: $(cat "$dir/err")"
+grep -q 'jumps: it ends not only by its own return' "$dir/err" || fail "no note: $(cat "$dir/err")"
+refused "uretprobe:$PE_CALLS:jumps_on" 'would end this program at the next exception: use --span'
 record -e "uprobe:$PE_PROBED:probed.c:31" -- "$PE_PROBED" 10 all
 hits 'an inlined line' 10
 record -e "uprobe:$PE_PROBED:0x$(nm "$PE_PROBED" | awk '$3 == "counted" { print $1 }')" -- "$PE_PROBED" 10
@@ -72,6 +73,12 @@ for engine in auto perf; do
   grep -q '50 samples with a negative value' "$dir/err" || fail "$engine: negative values: $(cat "$dir/err")"
 done
 
+for engine in auto perf; do
+  record --engine $engine -e "uretprobe:$PE_PROBED:fails" --weight retval -- "$PE_PROBED" 10 all
+  [ "$(lost)" != 0 ] || expect "$engine: sum of ints" 50 "$(samples "$dir/p.pe")"
+  grep -q '5 samples with a negative value' "$dir/err" || fail "$engine: negative ints: $(cat "$dir/err")"
+done
+
 # Messages.
 refused "uprobe:$PE_PROBED:countet" "has no function 'countet'; did you mean counted?"
 refused "uprobe:$PE_PROBED:inlined" "the compiler has inlined 'inlined' everywhere"
@@ -80,6 +87,9 @@ refused 'uprobe:/no/such:main' '/no/such: no such file'
 refused "uprobe:$0:main" 'not a program or library'
 refused "usdt:$PE_PROBED:probed:pased" "has no static probe 'pased'; did you mean passed?"
 refused "uprobe:$PE_PROBED:0xfffffff" 'has no code at'
+refused "uprobe:$PE_PROBED:counted+1" 'inside of the instruction at'
+pe-record -c 10 -o "$dir/none.pe" -e "uprobe:$PE_PROBED:counted" -- "$PE_PROBED" 1 2>"$dir/err" && fail '-c: recorded'
+grep -q -- '--count: the kernel makes a sample of each' "$dir/err" || fail "-c: $(cat "$dir/err")"
 objcopy --strip-all "$PE_PROBED" "$dir/stripped"
 refused "uprobe:$dir/stripped:counted" "the file is stripped.*uprobe:$dir/stripped:0x1234"
 refused "uretprobe:$PE_GO:main.main" 'is written in Go'

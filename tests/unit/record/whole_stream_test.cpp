@@ -12,10 +12,10 @@ BOOST_AUTO_TEST_CASE(processes_that_could_not_be_read_are_counted_and_one_is_nam
   using pe::record::describe_unreadable;
   BOOST_TEST(describe_unreadable({7}) ==
              "1 process could not be read in /proc (the first: 7), so their frames have no names: "
-             "record as root");
+             "record as root, outside of a container");
   BOOST_TEST(describe_unreadable({9, 7}) ==
              "2 processes could not be read in /proc (the first: 9), so their frames have no "
-             "names: record as root");
+             "names: record as root, outside of a container");
 }
 
 BOOST_AUTO_TEST_CASE(where_no_binaries_are_kept_nothing_is_said_of_them) {

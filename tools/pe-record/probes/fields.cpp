@@ -71,7 +71,9 @@ Weight weight_of_probe(const std::string& event, const Probe& probe, const std::
   const auto number = record::argument_number(name);
   const auto weight = number ? record::argument_of_function(*number) : std::nullopt;
   if (!weight)
-    throw Error(fmt::format("--weight: {}: a function has the values arg0 to arg5", event));
+    throw Error(
+        fmt::format("--weight: {}: a call has the values arg0 to arg5{}", event,
+                    name == "retval" ? "; for retval, record its returns (uretprobe:)" : ""));
   return *weight;
 }
 

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/quote.h"
@@ -89,12 +91,24 @@ std::optional<std::string> find_library(const std::string& name) {
   return best;
 }
 
+bool are_of_one_program(const std::vector<pid_t>& processes) {
+  const auto program_of = [](pid_t pid) {
+    struct stat about {};
+    return ::stat(fmt::format("/proc/{}/exe", pid).c_str(), &about) == 0
+               ? std::pair(about.st_dev, about.st_ino)
+               : std::pair<dev_t, ino_t>{};
+  };
+  return !processes.empty() && std::ranges::all_of(processes, [&](pid_t pid) {
+    return program_of(pid) == program_of(processes.front());
+  });
+}
+
 std::string find_main_program(const record::Target& target,
                               const std::vector<std::string>& command) {
-  if (!target.is_command && target.processes.size() == 1)
+  if (!target.is_command && are_of_one_program(target.processes))
     return fmt::format("/proc/{}/exe", target.processes.front());
   if (!target.is_command || command.empty())
-    throw Error("--event: name the file of the probe: uprobe:PATH:FUNC");
+    throw Error("--event: write the program's or library's PATH before the function: PATH:FUNC");
   const std::string& program = command.front();
   if (program.find('/') != program.npos)
     return program;

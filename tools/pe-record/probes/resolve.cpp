@@ -17,6 +17,7 @@
 #include "names/dwarf/source_places.h"
 #include "names/function_search.h"
 #include "objects/debug_file.h"
+#include "objects/each_symbol.h"
 #include "objects/go_program.h"
 #include "objects/image.h"
 #include "objects/static_probes.h"
@@ -25,6 +26,7 @@
 #include "pe-record/probes/probed_file.h"
 #include "record/probes/probe_name.h"
 #include "unwind/function_exits.h"
+#include "unwind/function_ranges.h"
 
 namespace pe::recorder {
 namespace {
@@ -88,6 +90,27 @@ std::map<std::string, Probe> find_static(const std::string& text, const ProbeNam
   return probes;
 }
 
+/// Throws Error unless an instruction starts at the address: a probe inside of one would change
+/// what the program does.
+void check_place(const std::string& text, const ProbedFile& file, std::uint64_t svma) {
+  const auto range = unwind::FunctionRanges(file.image).range_of(svma);
+  const auto symbol = objects::SymbolTable(file.image).find(svma);
+  const auto function = range ? std::optional(range->start_svma)
+                              : (symbol ? std::optional(symbol->svma) : std::nullopt);
+  const auto start =
+      function ? unwind::instruction_start(file.image, *function, svma) : std::nullopt;
+  if (!start)
+    throw Error(fmt::format(
+        "--event: {}: it cannot be told whether an instruction starts there, and a probe inside of "
+        "one would damage the program: name the start of a function",
+        in_quotes(text)));
+  if (*start != svma)
+    throw Error(fmt::format(
+        "--event: {}: this is inside of the instruction at {:#x}, {} bytes before: a probe there "
+        "would damage the program",
+        in_quotes(text), *start, svma - *start));
+}
+
 /// Makes a probe of the functions' starts one of their returns.  The kernel's return probes replace
 /// return addresses, so that stacks end there, and exceptions end the program.  Probes on the
 /// functions' own returns do not.
@@ -106,10 +129,15 @@ void see_returns(Probe& probe, const std::string& text, const ProbedFile& file) 
     probe.offsets = std::move(returns);
     return;
   }
+  if (objects::has_name(file.image, "_Unwind_Resume"))
+    throw Error(fmt::format(
+        "--event: {}: it ends not only by its own return, so only a return probe of the kernel can "
+        "see its end, and that would end this program at the next exception: use --span",
+        in_quotes(text)));
   probe.is_return_probe = true;
   probe.note = fmt::format(
-      "{}: its end is not only at returns of its own, so the kernel replaces its return addresses: "
-      "stacks start at the caller, and a C++ exception through it would end the program",
+      "{}: it ends not only by its own return, so the kernel replaces its return addresses: stacks "
+      "start at the caller, and those of other events end there",
       text);
 }
 
@@ -203,10 +231,11 @@ void Resolver::resolve(const std::string& text) {
       throw Error("--event: " + describe_unknown_static_probe(name, file.path, known));
     return add(std::move(found));
   }
-  if (name.address)
-    return add(text, {.kind = name.kind,
-                      .target = file.path,
-                      .offsets = {file_offset(text, file, *name.address)}});
+  if (name.address) {
+    const std::uint64_t place = file_offset(text, file, *name.address);
+    check_place(text, file, *name.address);
+    return add(text, {.kind = name.kind, .target = file.path, .offsets = {place}});
+  }
   if (name.line != 0)
     return resolve_line(text, name, file);
   resolve_functions(text, name, file);
@@ -237,6 +266,8 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
     if (name.offset != 0 && function.bytes != 0 && name.offset >= function.bytes)
       throw Error(fmt::format("--event: {}: the function has only {} bytes", in_quotes(text),
                               function.bytes));
+    if (name.offset != 0)
+      check_place(text, file, function.svma + name.offset);
     Probe& probe = probes[has_pattern ? fmt::format("{}:{}:{}", record::word_of(name.kind),
                                                     name.path, function.name)
                                       : text];

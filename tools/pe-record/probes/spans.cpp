@@ -48,7 +48,7 @@ SpanProbes follow(const std::string& function, const Probe& entry) {
         in_quotes(function), entry.target));
   SpanProbes span{.function = function, .entry = entry, .exits = entry};
   span.exits.offsets.clear();
-  std::size_t jumps = 0;
+  std::size_t jumps = 0, shared = 0;
   for (const std::uint64_t offset : entry.offsets) {
     const auto svma = image.svma_of_file_offset(offset);
     const unwind::FunctionExits exits = unwind::find_exits(image, svma.value_or(0));
@@ -56,6 +56,7 @@ SpanProbes follow(const std::string& function, const Probe& entry) {
       throw Error(fmt::format("--span: {}: the end of its calls cannot be seen: {}",
                               in_quotes(function), exits.problem));
     jumps += exits.jumps;
+    shared += exits.shared;
     for (const std::uint64_t exit : exits.svmas)
       if (const auto place = objects::file_offset_of_code(image.segments(), exit))
         span.exits.offsets.push_back(*place);
@@ -65,9 +66,15 @@ SpanProbes follow(const std::string& function, const Probe& entry) {
                            span.exits.offsets.end());
   if (jumps > 0)
     span.exits.note = fmt::format(
-        "--span: {}: {} of its {} jump to other code as their last step: such a call seems to end "
-        "there",
+        "--span: {}: {} of its {} jump to code that cannot be followed: a call that takes one "
+        "seems "
+        "to end at the jump",
         in_quotes(function), jumps, plural(span.exits.offsets.size(), "exit"));
+  else if (shared > 0)
+    span.exits.note = fmt::format(
+        "--span: {}: it jumps to other functions, so {} of its {} are theirs: each other call of "
+        "these functions costs the time of a probe, too",
+        in_quotes(function), shared, plural(span.exits.offsets.size(), "exit"));
   return span;
 }
 
