@@ -49,8 +49,8 @@ enum {
 };
 
 /// Values of Mapping::index that are not words.
-#define PE_NO_TABLE 0xffffffffU  ///< no file describes the code, or its file has no CFI
-#define PE_NO_ROWS 0xfffffffeU   ///< its image has CFI, but nothing for this code
+#define PE_NO_TABLE 0xffffffffU    ///< no file describes the code, or its file has no CFI
+#define PE_NO_ROWS 0xfffffffeU     ///< its image has CFI, but nothing for this code
 #define PE_OF_RUNTIME 0xfffffffdU  ///< a runtime describes the code: only user space walks it
 
 /// How to get from a frame to its caller: as Rule, and in ways that Rule cannot express.  sp and fp
