@@ -20,7 +20,7 @@ using runtimes::HotspotProcess;
 
 constexpr std::uint64_t kPeriodNs = 100'000'000;
 /// A JVM that has just started has no layouts yet.
-constexpr std::uint32_t kMostAttempts = 100;
+constexpr std::uint32_t kMostAttempts = 20;
 /// Other runtimes in the same process number their functions from 1.
 constexpr std::uint32_t kFirstNumber = std::uint32_t{1} << 31U;
 /// The registers in which the interpreter has the address of the bytecode, and at the start of a
@@ -31,18 +31,26 @@ constexpr unsigned kBytecodeRegister = 13, kMethodRegister = 3;
 
 void JavaCode::follow(const stream::History& history) {
   if (const auto& ended = history.ended_thread(); ended && ended->tid == ended->pid)
-    processes_.erase(ended->pid);
+    forget(ended->pid);
   const auto& change = history.mapping_change();
   if (!change)
     return;
   if (change->mapped == nullptr) {  // another program, or a new process
-    processes_.erase(change->pid);
+    forget(change->pid);
     return;
   }
   if (!stream::is_jvm(change->mapped->path) || processes_.contains(change->pid))
     return;
   if (const auto* mapping = history.processes().find(change->pid, change->start))
     processes_.emplace(change->pid, Process{.library = *mapping});
+}
+
+void JavaCode::forget(std::uint32_t pid) {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end())
+    return;
+  unopened_ += found->second.is_unopened() ? 1 : 0;
+  processes_.erase(found);
 }
 
 void JavaCode::open(std::uint32_t pid, Process& process) {
@@ -58,6 +66,8 @@ void JavaCode::open(std::uint32_t pid, Process& process) {
   const auto svma = objects::svma_of_code_mapping(image->segments(), mapping.file_offset);
   if (!binary->second || !svma) {
     process.attempts = kMostAttempts;
+    process.is_unknown = true;
+    unknown_.insert("a Java without descriptions of its structures");
     return;
   }
   auto jvm = HotspotProcess::open(
@@ -65,27 +75,42 @@ void JavaCode::open(std::uint32_t pid, Process& process) {
         return stream::read_memory(static_cast<pid_t>(pid), avma, into);
       },
       *binary->second, mapping.start - *svma);
-  if (auto* const found = std::get_if<HotspotProcess>(&jvm))
+  if (auto* const found = std::get_if<HotspotProcess>(&jvm)) {
     process.jvm.emplace(std::move(*found));
-  else if (const auto& why = std::get<std::string>(jvm); !why.empty())
+  } else if (const auto& why = std::get<std::string>(jvm); !why.empty()) {
+    process.attempts = kMostAttempts;
+    process.is_unknown = true;
     unknown_.insert(why);
+  }
 }
 
-/// Returns null if the process has no JVM, or an unreadable one.
+/// Returns null if the process has no JVM, or one that has not been opened.
+HotspotProcess* JavaCode::known_jvm(std::uint32_t pid) {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end() || !found->second.jvm)
+    return nullptr;
+  Process& process = found->second;
+  if (const std::uint64_t now_ns = monotonic_ns(); now_ns - process.period_ns >= kPeriodNs) {
+    process.period_ns = now_ns;
+    process.jvm->begin_period();
+  }
+  return &*process.jvm;
+}
+
+/// Returns the JVM of a process that runs code without a file.  A JVM that does has finished its
+/// start, and its tables are complete.
 HotspotProcess* JavaCode::jvm_of(std::uint32_t pid) {
   const auto found = processes_.find(pid);
   if (found == processes_.end())
     return nullptr;
   Process& process = found->second;
   const std::uint64_t now_ns = monotonic_ns();
-  if (now_ns - process.period_ns >= kPeriodNs) {
+  if (!process.jvm && process.attempts < kMostAttempts && now_ns - process.period_ns >= kPeriodNs) {
     process.period_ns = now_ns;
-    if (process.jvm)
-      process.jvm->begin_period();
-    else if (process.attempts < kMostAttempts && ++process.attempts != 0)
-      open(pid, process);
+    ++process.attempts;
+    open(pid, process);
   }
-  return process.jvm ? &*process.jvm : nullptr;
+  return known_jvm(pid);
 }
 
 std::optional<unwind::Rule> JavaCode::rule(std::uint32_t pid, std::uint64_t avma) {
@@ -101,7 +126,7 @@ std::optional<unwind::Rule> JavaCode::rule(std::uint32_t pid, std::uint64_t avma
 }
 
 bool JavaCode::are_outdated(std::uint32_t pid, std::span<const unwind::Frame> frames) {
-  HotspotProcess* const jvm = jvm_of(pid);
+  HotspotProcess* const jvm = known_jvm(pid);
   if (jvm == nullptr)
     return false;
   for (const unwind::Frame frame : frames)
@@ -182,6 +207,12 @@ bool JavaCode::functions(std::uint32_t pid, const WalkedFrame& walked,
 void JavaCode::describe(Closing& closing) const {
   if (frames_ > 0)
     closing.detail(fmt::format("{} of Java, {} unreadable", plural(frames_, "frame"), unreadable_));
+  const auto unopened =
+      unopened_ + static_cast<std::uint64_t>(std::ranges::count_if(
+                      processes_, [](const auto& item) { return item.second.is_unopened(); }));
+  if (unopened > 0)
+    closing.doubt("the memory of " + plural(unopened, "process") + " of Java could not be read",
+                  "record as root, or with CAP_SYS_PTRACE");
   for (const std::string& unknown : unknown_)
     closing.doubt(unknown + " has functions without names", "Java 17 to 25 have names");
 }

@@ -45,15 +45,20 @@ class JavaCode : public unwind::RuntimeCode {
 
  private:
   struct Process {
+    [[nodiscard]] bool is_unopened() const noexcept { return !jvm && !is_unknown && attempts > 0; }
+
     stream::Mapping library;
     std::optional<runtimes::HotspotProcess> jvm = std::nullopt;
     std::uint32_t attempts = 0;       ///< to open it
+    bool is_unknown = false;          ///< its version is
     std::uint64_t period_ns = 0;      ///< when its period started
     std::uint64_t unreadable_at = 0;  ///< the stream's address of unreadable frames; 0: none yet
   };
 
+  runtimes::HotspotProcess* known_jvm(std::uint32_t pid);
   runtimes::HotspotProcess* jvm_of(std::uint32_t pid);
   void open(std::uint32_t pid, Process& process);
+  void forget(std::uint32_t pid);
   std::uint32_t number_of(std::uint32_t pid, const stream::ScriptFunction& function);
   std::uint64_t unreadable(std::uint32_t pid);
   std::optional<std::uint64_t> interpreted(std::uint32_t pid, runtimes::HotspotProcess& jvm,
@@ -64,6 +69,7 @@ class JavaCode : public unwind::RuntimeCode {
   std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
   std::unordered_map<const stream::MappedFile*, std::optional<runtimes::HotspotBinary>> binaries_;
   std::set<std::string> unknown_;  ///< JVMs whose frames cannot be read
+  std::uint64_t unopened_ = 0;     ///< ended processes whose memory could not be read
   std::uint32_t numbers_ = 0;      ///< of functions so far
   std::uint64_t frames_ = 0, unreadable_ = 0;
 };

@@ -114,7 +114,7 @@ bool CodeCache::contains(std::uint64_t avma) const noexcept {
 std::optional<std::uint64_t> CodeCache::find(Memory& memory, const HotspotLayout& layout,
                                              std::uint64_t avma) const {
   constexpr std::uint8_t kFree = 0xff;
-  constexpr int kMostHops = 4096;  // of up to 254 segments each
+  constexpr int kMostHops = 512;  // of up to 254 segments each: 16 MB of code
   const auto heap = std::ranges::find_if(
       heaps_, [avma](const Heap& each) { return avma >= each.low && avma < each.high; });
   if (heap == heaps_.end())

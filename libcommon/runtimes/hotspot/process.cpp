@@ -11,9 +11,10 @@ namespace {
 
 using stream::ScriptKind;
 
-constexpr std::size_t kMostBlobs = 65'536, kMostMethods = 262'144, kMostPlaces = 4096;
-/// A search reads a few pages.  Code that is not found is searched again in the next period.
-constexpr std::size_t kMostSearches = 2000;
+constexpr std::size_t kMostBlobs = 65'536, kMostMethods = 262'144, kMostPlaces = 262'144;
+/// Effort in a period, of which a unit reads a page or two.
+constexpr std::size_t kMostEffort = 20'000;
+constexpr std::size_t kSearchEffort = 4, kMethodEffort = 4, kCodeEffort = 4;
 
 }  // namespace
 
@@ -32,7 +33,7 @@ std::variant<HotspotProcess, std::string> HotspotProcess::open(Memory::Read read
 
 void HotspotProcess::begin_period() {
   ++period_;
-  searches_ = 0;
+  effort_ = 0;
   has_changed_ = has_changed_ || std::exchange(has_unknown_, false);
   memory_.forget();
   is_gone_ = !memory_.pointer(layout_.heaps);
@@ -42,6 +43,17 @@ void HotspotProcess::begin_period() {
   call_stub_return_ = memory_.pointer(layout_.call_stub_return).value_or(0);
   if (methods_.size() >= kMostMethods)
     methods_.clear();
+}
+
+/// Returns false once the effort of this period is used up.
+bool HotspotProcess::spend(std::size_t effort) {
+  effort_ += effort;
+  has_unknown_ = has_unknown_ || effort_ > kMostEffort;
+  return effort_ <= kMostEffort;
+}
+
+bool HotspotProcess::read_code(std::uint64_t avma, std::span<std::byte> into) {
+  return spend(kCodeEffort) && memory_.read(avma, into);
 }
 
 /// Returns code that still is in its place.
@@ -66,9 +78,8 @@ HotspotProcess::Code* HotspotProcess::known_code(std::uint64_t avma) {
 }
 
 HotspotProcess::Code* HotspotProcess::new_code(std::uint64_t avma) {
-  if (!cache_.contains(avma) || searches_ >= kMostSearches)
+  if (!cache_.contains(avma) || !spend(kSearchEffort))
     return nullptr;
-  ++searches_;
   memory_.forget();  // the code may be newer than what was read
   const auto start = cache_.find(memory_, layout_, avma);
   const auto blob = start ? cache_.blob(memory_, layout_, *start) : std::nullopt;
@@ -99,12 +110,18 @@ std::span<const std::uint64_t> HotspotProcess::functions_at(const CodeBlob& blob
   if (code == codes_.end())
     return {};
   auto& functions = code->second.functions;
-  if (functions.size() >= kMostPlaces)
-    functions.clear();
-  auto& found = functions[avma];
-  if (found.empty())
-    found = name(code->second.blob, avma, on_new);
-  return found;
+  if (const auto known = functions.find(avma); known != functions.end())
+    return known->second;
+  static constexpr std::uint64_t kUnreadable[] = {0};
+  if (!spend(1))
+    return kUnreadable;
+  if (++places_ > kMostPlaces) {
+    for (auto& [start, each] : codes_)
+      each.functions.clear();
+    stubs_.clear();
+    places_ = 1;
+  }
+  return functions[avma] = name(code->second.blob, avma, on_new);
 }
 
 /// Returns the stream's addresses for a place in code; never empty.
@@ -114,6 +131,7 @@ std::vector<std::uint64_t> HotspotProcess::name(const CodeBlob& blob, std::uint6
   std::vector<std::uint64_t> addresses;
   if (blob.kind == CodeBlob::Kind::kMethod) {
     const auto scopes = scopes_at(memory_, layout_, blob, avma);
+    spend(scopes.size());
     for (std::size_t i = 0; i < scopes.size(); ++i) {
       const auto kind =
           i + 1 < scopes.size() ? ScriptKind::kJavaInlined : ScriptKind::kJavaCompiled;
@@ -153,6 +171,10 @@ HotspotProcess::Method& HotspotProcess::method_at(std::uint64_t avma) {
     return known;
   const bool is_new = known.checked == 0;
   known.checked = period_;
+  if (is_new && !spend(kMethodEffort)) {
+    known.checked = 0;
+    return known;
+  }
   const auto fields = read_method_fields(memory_, layout_, avma);
   // Without the structure, its process has ended, or the method has: its name is still right.
   if (!is_new && known.method && (!fields || *fields == known.fields))

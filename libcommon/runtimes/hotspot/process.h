@@ -2,6 +2,9 @@
 //
 // Everything is read once and kept.  Code and methods may be replaced by others at the same
 // address, so their fields are compared once in each period, which begin_period() starts.
+//
+// A malicious process can make reading expensive, so the effort of a period is limited.  What is
+// beyond the limit is unreadable until the next one.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -44,7 +47,7 @@ class HotspotProcess {
   /// call.
   const CodeBlob* code_at(std::uint64_t avma);
   /// Copies code.  Returns false if a part is unreadable.
-  bool read_code(std::uint64_t avma, std::span<std::byte> into) { return memory_.read(avma, into); }
+  bool read_code(std::uint64_t avma, std::span<std::byte> into);
   /// Returns whether `avma` is the return address of the stub by which the JVM calls Java.
   [[nodiscard]] bool is_call_stub_return(std::uint64_t avma) const noexcept {
     return avma != 0 && avma == call_stub_return_;
@@ -85,6 +88,7 @@ class HotspotProcess {
   HotspotProcess(Memory memory, const HotspotLayout& layout)
       : memory_(std::move(memory)), layout_(layout) {}
 
+  bool spend(std::size_t effort);
   Code* known_code(std::uint64_t avma);
   Code* new_code(std::uint64_t avma);
   Method& method_at(std::uint64_t avma);
@@ -100,7 +104,8 @@ class HotspotProcess {
   std::unordered_map<std::uint64_t, Method> methods_;       ///< by avma
   std::unordered_map<std::uint64_t, std::uint64_t> stubs_;  ///< by the avma of their name
   std::uint64_t period_ = 1;
-  std::size_t searches_ = 0;  ///< in this period
+  std::size_t effort_ = 0;  ///< in this period
+  std::size_t places_ = 0;  ///< whose functions are kept in codes_
   bool has_unknown_ = false, has_changed_ = false;
   bool is_gone_ = false;  ///< the process has no memory any more
 };

@@ -410,7 +410,8 @@ void SampleUnwinder::add_runtime_frames(const stream::Sample& sample, const Walk
   const auto stack_pointers = walker_.stack_pointers(thread_of(sample.tid).history);
   chain_.push_back(PERF_CONTEXT_USER);
   bool is_first = true;
-  for (std::size_t i = 0; i < walked.result.frames; ++i) {
+  // A record holds fewer; its end would be left out.
+  for (std::size_t i = 0; i < walked.result.frames && chain_.size() < 4 * kMaxFrames; ++i) {
     if (i != 0 && i == walked.continued_from)
       chain_.push_back(PERF_CONTEXT_USER);
     const Frame frame = frames_[i];

@@ -191,6 +191,18 @@ BOOST_AUTO_TEST_CASE(a_method_that_replaces_another_has_its_own_name) {
   BOOST_TEST(named.functions[1].name == "B.second");
 }
 
+BOOST_AUTO_TEST_CASE(the_effort_of_a_period_is_limited) {
+  FakeJava fake;
+  const auto blob = fake.blob(3, 8, "StubRoutines (1)", 0);
+  HotspotProcess process = opened(fake);
+  for (int i = 0; i < 20'000; ++i)
+    BOOST_REQUIRE(process.code_at(FakeJava::kCode) == nullptr);  // free
+  BOOST_TEST(process.code_at(blob + kPlace) == nullptr);
+  process.begin_period();
+  BOOST_TEST(process.take_changed());
+  BOOST_TEST(process.code_at(blob + kPlace) != nullptr);
+}
+
 BOOST_AUTO_TEST_CASE(reads_compressed_integers) {
   const auto numbers = [](std::string_view bytes, std::uint32_t excess) {
     runtimes::CompressedReader reader(std::as_bytes(std::span(bytes)), excess);

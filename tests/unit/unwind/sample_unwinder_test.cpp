@@ -3,6 +3,10 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/own_sample.h"
@@ -36,8 +40,8 @@ constexpr std::size_t kCut = 4'096;
 
 class OwnProcess {
  public:
-  explicit OwnProcess(bool may_continue = true)
-      : unwinder_(history_, {.may_continue = may_continue}) {
+  explicit OwnProcess(bool may_continue = true, unwind::RuntimeCode* runtime = nullptr)
+      : unwinder_(history_, {.may_continue = may_continue, .runtime_code = runtime}) {
     testing::tell_own_mappings(history_);
   }
 
@@ -77,6 +81,38 @@ class OwnProcess {
   unwind::SampleUnwinder unwinder_;
 };
 
+/// Replaces a frame by two functions.
+class FakeRuntime : public unwind::RuntimeCode {
+ public:
+  explicit FakeRuntime(std::size_t replaced) : replaced_(replaced) {}
+
+  bool is_in(std::uint32_t pid) override { return pid == testing::kOwnPid; }
+  std::optional<unwind::Rule> rule(std::uint32_t /*pid*/, std::uint64_t /*avma*/) override {
+    return std::nullopt;
+  }
+  bool are_outdated(std::uint32_t /*pid*/, std::span<const unwind::Frame> frames) override {
+    walked_ = frames.size();
+    return std::exchange(is_outdated, false);
+  }
+  bool functions(std::uint32_t /*pid*/, const WalkedFrame& walked,
+                 const unwind::StackView& /*stack*/,
+                 std::vector<std::uint64_t>& addresses) override {
+    BOOST_TEST((walked.registers != nullptr) == states.empty());
+    states.push_back(walked.state);
+    if (states.size() != replaced_ + 1)
+      return false;
+    addresses = {1000, 2000};
+    return true;
+  }
+
+  bool is_outdated = true;
+  std::vector<unwind::FrameState> states;  ///< of the frames, the innermost first
+  [[nodiscard]] std::size_t walked() const noexcept { return walked_; }
+
+ private:
+  std::size_t replaced_, walked_ = 0;
+};
+
 /// The addresses of a chain, without the marks where a stack was continued.
 std::vector<std::uint64_t> frames_of(std::vector<std::uint64_t> chain) {
   std::erase(chain, PERF_CONTEXT_USER);
@@ -108,6 +144,27 @@ auto marks_in(const std::vector<std::uint64_t>& chain) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(functions_replace_the_frame_of_a_runtime) {
+  const Caught caught = caught_deep();
+  const std::string record = testing::sample_of(caught, kWhole);
+  const auto plain = frames_of(OwnProcess().chain(record));
+  for (const std::size_t replaced : {std::size_t{0}, std::size_t{5}}) {
+    FakeRuntime runtime(replaced);
+    OwnProcess process(true, &runtime);
+    const auto chain = frames_of(process.chain(record));
+    auto expected = plain;
+    // All but the innermost have one more, as return addresses have.
+    expected[replaced] = 1000 + (replaced == 0 ? 0U : 1U);
+    expected.insert(expected.begin() + static_cast<std::ptrdiff_t>(replaced) + 1, 2001);
+    BOOST_TEST(chain == expected, boost::test_tools::per_element());
+    BOOST_TEST(!runtime.is_outdated);
+    BOOST_TEST(runtime.walked() == plain.size());
+    BOOST_TEST_REQUIRE(runtime.states.size() == plain.size());
+    for (std::size_t i = 1; i < runtime.states.size(); ++i)
+      BOOST_TEST(runtime.states[i].sp > runtime.states[i - 1].sp);
+  }
+}
 
 BOOST_AUTO_TEST_CASE(a_whole_copy_gives_the_frames_that_a_walk_of_the_stack_gives) {
   const Caught caught = caught_deep();
