@@ -2,9 +2,11 @@
 #include "runtimes/python_binary.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "objects/each_symbol.h"
+#include "runtimes/memory.h"
 
 namespace pe::runtimes {
 namespace {
@@ -16,6 +18,23 @@ constexpr std::size_t kMostRanges = 8;
 /// "_PyEval_EvalFrameDefault.cold".
 bool is_of_loop(std::string_view name) {
   return name.starts_with(kLoop) && (name.size() == kLoop.size() || name[kLoop.size()] == '.');
+}
+
+/// Fills `into` with the bytes that the file loads from `svma` on, and zeros between them.  Returns
+/// false if it loads none.
+bool read_loaded(const objects::Image& image, std::uint64_t svma, std::span<std::byte> into) {
+  std::ranges::fill(into, std::byte{0});
+  const std::uint64_t end = svma + into.size();
+  bool has_bytes = false;
+  for (const objects::Segment& segment : image.segments()) {
+    const std::uint64_t from = std::max(svma, segment.svma);
+    const std::uint64_t to = std::min(end, segment.svma + segment.file_bytes);
+    if (end > svma && from < to)
+      has_bytes = image.read_at(segment.file_offset + (from - segment.svma),
+                                into.subspan(from - svma, to - from)) ||
+                  has_bytes;
+  }
+  return has_bytes;
 }
 
 }  // namespace
@@ -39,6 +58,15 @@ std::optional<PythonBinary> find_python(const objects::Image& image) {
   if (found.runtime == 0 || found.loop.empty())
     return std::nullopt;
   return found;
+}
+
+std::variant<PythonLayout, std::string> layout_in_file(const objects::Image& image,
+                                                       const PythonBinary& binary) {
+  Memory memory([&image](std::uint64_t svma, std::span<std::byte> into) {
+    return read_loaded(image, svma, into) ? into.size() : 0;
+  });
+  const auto version = binary.version ? memory.pointer(*binary.version) : std::nullopt;
+  return python_layout(memory, version, binary.runtime);
 }
 
 }  // namespace pe::runtimes

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "objects/image.h"
+#include "runtimes/python_layout.h"
 
 namespace pe::runtimes {
 
@@ -22,5 +25,9 @@ struct PythonBinary {
 
 /// Returns nullopt if the file has no interpreter, or is not for x86-64.
 std::optional<PythonBinary> find_python(const objects::Image& image);
+
+/// Returns the layout of the interpreter in the file, or why it is unknown, as python_layout().
+std::variant<PythonLayout, std::string> layout_in_file(const objects::Image& image,
+                                                       const PythonBinary& binary);
 
 }  // namespace pe::runtimes

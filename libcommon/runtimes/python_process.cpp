@@ -14,18 +14,21 @@ constexpr std::size_t kMostNameCharacters = 1000, kMostFileCharacters = 2000;
 std::variant<PythonProcess, std::string> PythonProcess::open(Memory::Read read,
                                                              const PythonBinary& binary,
                                                              std::uint64_t bias) {
-  Memory memory(std::move(read));
+  Memory memory(read);
   const auto version = binary.version ? memory.pointer(*binary.version + bias) : std::nullopt;
   if (binary.version && !version)
     return "";
-  const std::uint64_t runtime = binary.runtime + bias;
-  auto layout = python_layout(memory, version, runtime);
+  auto layout = python_layout(memory, version, binary.runtime + bias);
   if (auto* const why = std::get_if<std::string>(&layout))
     return std::move(*why);
-  PythonProcess process(std::move(memory), std::get<PythonLayout>(layout), runtime);
+  return PythonProcess(std::move(read), std::get<PythonLayout>(layout), binary, bias);
+}
+
+PythonProcess::PythonProcess(Memory::Read read, const PythonLayout& layout,
+                             const PythonBinary& binary, std::uint64_t bias)
+    : memory_(std::move(read)), layout_(layout), runtime_(binary.runtime + bias) {
   for (const auto& [start, end] : binary.loop)
-    process.loop_.push_back({start + bias, end + bias});
-  return process;
+    loop_.push_back({start + bias, end + bias});
 }
 
 const PythonStack& PythonProcess::read_stack(pid_t tid, std::uint64_t thread_pointer) {

@@ -31,6 +31,9 @@ class PythonProcess {
   static std::variant<PythonProcess, std::string> open(Memory::Read read,
                                                        const PythonBinary& binary,
                                                        std::uint64_t bias);
+  /// The interpreter of a file with a known layout; reads nothing yet.
+  PythonProcess(Memory::Read read, const PythonLayout& layout, const PythonBinary& binary,
+                std::uint64_t bias);
 
   /// Reads the stack of a thread, which should be stopped; without frames if it runs no Python.
   /// `thread_pointer` is its base of the segment FS.  Valid until the next call.
@@ -56,9 +59,6 @@ class PythonProcess {
     std::uint64_t address = 0;  ///< in the stream; 0: unreadable
     std::uint64_t checked = 0;  ///< the sample in which its fields were last compared
   };
-
-  PythonProcess(Memory memory, const PythonLayout& layout, std::uint64_t runtime)
-      : memory_(std::move(memory)), layout_(layout), runtime_(runtime) {}
 
   void check(Code& code, std::uint64_t avma, const OnNew& on_new);
 

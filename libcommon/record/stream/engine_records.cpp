@@ -74,7 +74,7 @@ void EngineRecords::write(Bytes records, bool is_sample) {
     return;
   history_.apply(record);
   if (scripts_)
-    scripts_->follow(history_);
+    scripts_->follow(history_, now_ns_);
 }
 
 /// Writes how many records have been lost, once there is room again.

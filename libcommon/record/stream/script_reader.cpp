@@ -2,7 +2,10 @@
 #include "record/stream/script_reader.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/file_name.h"
@@ -15,13 +18,27 @@ namespace {
 
 constexpr const char* kUnreadable = "[python: unreadable]";
 
+runtimes::Memory::Read memory_of(std::uint32_t pid) {
+  return [pid](std::uint64_t avma, std::span<std::byte> into) {
+    return stream::read_memory(static_cast<pid_t>(pid), avma, into);
+  };
+}
+
+std::uint64_t lowest_code(const objects::Image& image) {
+  std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
+  for (const objects::Segment& segment : image.segments())
+    if (segment.executable)
+      lowest = std::min(lowest, segment.svma);
+  return lowest;
+}
+
 }  // namespace
 
 bool may_be_interpreter(std::string_view path) {
   return file_name(path).find("python") != std::string_view::npos;
 }
 
-void ScriptReader::follow(const stream::History& history) {
+void ScriptReader::follow(const stream::History& history, std::uint64_t time_ns) {
   if (const auto& ended = history.ended_thread(); ended && ended->tid == ended->pid)
     forget(ended->pid);
   const auto& change = history.mapping_change();
@@ -29,6 +46,9 @@ void ScriptReader::follow(const stream::History& history) {
     return;
   const stream::Mapping* mapping = nullptr;
   if (change->mapped == nullptr) {  // another program, or a new process
+    if (const auto known = processes_.find(change->pid);
+        known != processes_.end() && time_ns <= known->second.seen_ns)
+      return;  // we know already what it has started
     forget(change->pid);
     if (change->forked_from == 0 || !processes_.contains(change->forked_from))
       return;
@@ -53,33 +73,69 @@ runtimes::PythonProcess* ScriptReader::process(std::uint32_t pid) {
   return found != processes_.end() ? &found->second.python : nullptr;
 }
 
-const ScriptReader::Binary& ScriptReader::binary_of(std::uint32_t pid,
-                                                    const stream::Mapping& mapping) {
-  const auto [item, is_new] = binaries_.try_emplace(mapping.file);
-  if (!is_new)
-    return item->second;
-  const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
-                                                 objects::FileMatch::kSameInode, nullptr);
-  if (const auto* image = std::get_if<objects::Image>(&opened))
-    item->second = {runtimes::find_python(*image),
-                    {image->segments().begin(), image->segments().end()}};
+std::uint64_t ScriptReader::file_of(std::uint32_t pid) const {
+  const auto found = processes_.find(pid);
+  return found != processes_.end() ? found->second.file : 0;
+}
+
+std::uint64_t ScriptReader::file_of(std::uint32_t pid, const stream::Mapping& mapping) {
+  const auto [item, is_new] = numbers_.try_emplace(mapping.file);
+  if (is_new)
+    item->second = examine(objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
+                                                      objects::FileMatch::kSameInode, nullptr));
   return item->second;
 }
 
-void ScriptReader::open(std::uint32_t pid, const stream::Mapping& mapping) {
-  const Binary& binary = binary_of(pid, mapping);
-  const auto svma = binary.python
-                        ? objects::svma_of_code_mapping(binary.segments, mapping.file_offset)
-                        : std::nullopt;
-  if (!svma || processes_.contains(pid))
+void ScriptReader::expect(const std::string& path) { examine(objects::Image::open(path)); }
+
+/// Returns the file's number; 0 if it has no interpreter.
+std::uint64_t ScriptReader::examine(const objects::OpenResult& opened) {
+  const auto* image = std::get_if<objects::Image>(&opened);
+  auto python = image != nullptr ? runtimes::find_python(*image) : std::nullopt;
+  if (!python)
+    return 0;
+  Binary binary{.python = *std::move(python),
+                .segments = {image->segments().begin(), image->segments().end()},
+                .layout = std::nullopt};
+  const auto layout = runtimes::layout_in_file(*image, binary.python);
+  if (const auto* known = std::get_if<runtimes::PythonLayout>(&layout))
+    binary.layout = *known;
+  binaries_.push_back(std::move(binary));
+  struct stat status = {};
+  if (binaries_.back().layout && ::fstat(image->fd(), &status) == 0)
+    new_files_.push_back({.number = binaries_.size(),
+                          .inode = status.st_ino,
+                          .device = status.st_dev,
+                          .code = lowest_code(*image),
+                          .runtime = binaries_.back().python.runtime,
+                          .layout = *binaries_.back().layout});
+  return binaries_.size();
+}
+
+void ScriptReader::see(std::uint32_t pid, std::uint64_t file, std::uint64_t runtime,
+                       std::uint64_t time_ns) {
+  const auto known = processes_.find(pid);
+  const bool is_same = known != processes_.end() && known->second.python.runtime() == runtime;
+  if (is_same || file == 0 || file > binaries_.size() || !binaries_[file - 1].layout)
     return;
-  auto opened = runtimes::PythonProcess::open(
-      [pid](std::uint64_t avma, std::span<std::byte> into) {
-        return stream::read_memory(static_cast<pid_t>(pid), avma, into);
-      },
-      *binary.python, mapping.start - *svma);
+  const Binary& binary = binaries_[file - 1];
+  processes_.insert_or_assign(pid, Process{.python = {memory_of(pid), *binary.layout, binary.python,
+                                                      runtime - binary.python.runtime},
+                                           .file = file,
+                                           .seen_ns = time_ns});
+}
+
+void ScriptReader::open(std::uint32_t pid, const stream::Mapping& mapping) {
+  const std::uint64_t file = file_of(pid, mapping);
+  if (file == 0 || processes_.contains(pid))
+    return;
+  const Binary& binary = binaries_[file - 1];
+  const auto svma = objects::svma_of_code_mapping(binary.segments, mapping.file_offset);
+  if (!svma)
+    return;
+  auto opened = runtimes::PythonProcess::open(memory_of(pid), binary.python, mapping.start - *svma);
   if (auto* python = std::get_if<runtimes::PythonProcess>(&opened)) {
-    processes_.emplace(pid, Process{.python = std::move(*python)});
+    processes_.emplace(pid, Process{.python = std::move(*python), .file = file});
     changed_.insert(pid);
     return;
   }

@@ -116,7 +116,8 @@ struct ProcessMappings {
 };
 
 enum {
-  kMaxScripts = 1024,      ///< processes
+  kMaxScripts = 1024,  ///< processes
+  kMaxScriptFiles = 256,
   kScriptFrameBytes = 72,  ///< all fields of a frame are within them
   kScriptShimOwner = 3,    ///< the end mark of a frame that only ends a call
 };
@@ -132,7 +133,20 @@ struct ScriptLayout {
   uint32_t code, caller, instruction;
   uint32_t end_mark;      ///< one byte
   uint32_t has_end_flag;  ///< the mark of the last frame of a call is not 0; else a shim follows
-  uint32_t unused;
+  uint32_t file;          ///< a number that user space has given to the interpreter's file
+};
+
+/// Identifies a file, as stat(2) does, but with the kernel's form of the device.
+struct ScriptFileKey {
+  uint64_t inode;
+  uint64_t device;  ///< major << 20 | minor
+};
+
+/// A program with an interpreter.  By it the kernel finds the interpreter of a process that user
+/// space does not know yet.
+struct ScriptFile {
+  struct ScriptLayout layout;  ///< its `runtime` is a svma
+  uint64_t code_svma;          ///< the lowest svma of code, which the kernel maps at mm->start_code
 };
 
 #ifdef __cplusplus

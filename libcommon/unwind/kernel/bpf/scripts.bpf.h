@@ -12,6 +12,16 @@ struct {
   __type(value, struct ScriptLayout);
 } scripts SEC(".maps");
 
+/// Programs with an interpreter.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, kMaxScriptFiles);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, struct ScriptFileKey);
+  __type(value, struct ScriptFile);
+} script_files SEC(".maps");
+uint32_t has_script_files = 0;
+
 /// Where a thread's state was found last, by tid.  It is checked before it is used.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -32,6 +42,24 @@ struct {
   __type(key, uint32_t);
   __type(value, struct ScriptScratch);
 } script_scratches SEC(".maps");
+
+/// Returns the interpreter of a process whose program is in script_files; null if it is not.
+static __always_inline const struct ScriptLayout* script_of_program(
+    const struct task_struct* task) {
+  if (!has_script_files)
+    return 0;
+  const uint32_t tgid = task->tgid;
+  const struct inode* inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
+  const struct ScriptFileKey key = {.inode = BPF_CORE_READ(inode, i_ino),
+                                    .device = BPF_CORE_READ(inode, i_sb, s_dev)};
+  const struct ScriptFile* file = bpf_map_lookup_elem(&script_files, &key);
+  if (!file)
+    return 0;
+  struct ScriptLayout layout = file->layout;
+  layout.runtime += BPF_CORE_READ(task, mm, start_code) - file->code_svma;
+  bpf_map_update_elem(&scripts, &tgid, &layout, BPF_NOEXIST);
+  return bpf_map_lookup_elem(&scripts, &tgid);
+}
 
 /// Returns the word at `avma`; 0 if it is unreadable.
 static __always_inline uint64_t user_word(uint64_t avma) {
@@ -145,6 +173,8 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   const uint32_t cpu = bpf_get_smp_processor_id();
   const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
   struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
+  if (!layout)
+    layout = script_of_program(bpf_get_current_task_btf());
   if (!layout || !own)
     return 0;
   const uint64_t state = thread_state(layout, tid);
@@ -162,6 +192,8 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   own->record.length = 2 * count;
   own->record.kernel_frames = 0;
   own->record.kernel_stack = 0;
+  own->record.ip = layout->runtime;
+  own->record.cookie = layout->file;
   own->record.stop = walk.at ? kStopTooDeep : kStopEndOfStack;
   return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16, BPF_RB_NO_WAKEUP);
 }
