@@ -35,13 +35,10 @@ const PythonStack& PythonProcess::read_stack(pid_t tid, std::uint64_t thread_poi
   memory_.forget();
   if (threads_.size() >= kMostKnownThreads)
     threads_.clear();
-  std::uint64_t& state = threads_[tid];
-  if (state == 0 || !is_python_thread(memory_, layout_, state, thread_pointer))
-    state = find_python_thread(memory_, layout_, runtime_, thread_pointer);
-  if (state != 0)
-    read_python_stack(memory_, layout_, state, stack_);
-  else
-    stack_ = {};
+  stack_.frames.clear();
+  stack_.is_complete = walk_python_thread(
+      memory_, layout_, {.runtime = runtime_, .thread_pointer = thread_pointer}, threads_[tid],
+      [this](const PythonFrame& frame) { stack_.frames.push_back(frame); });
   return stack_;
 }
 

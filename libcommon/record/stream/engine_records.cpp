@@ -115,7 +115,13 @@ void EngineRecords::sample(const CopiedSample& sample) {
   if (sample.user_part.empty())
     return write_copied(sample);
   builder_.add_bytes(sample.user_part);
-  write(bytes_of_text(builder_.finish()), true);
+  const Bytes record = bytes_of_text(builder_.finish());
+  records_.clear();
+  add_script(sample);
+  if (records_.empty())
+    return write(record, true);
+  records_.insert(records_.end(), record.begin(), record.end());
+  write(records_, true);
 }
 
 /// Writes the rest of a sample that we have copied ourselves, and before it the stack behind the

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "inprocess/sampler/core/ring_writer.h"
+#include "inprocess/sampler/python_words.h"
 #include "stream/records/sample.h"
 
 namespace {
@@ -127,6 +128,70 @@ BOOST_AUTO_TEST_CASE(a_record_shows_whether_its_stack_is_cut) {
   BOOST_TEST(for_each_sample(
       ring.take(), [&](const stream::Sample& sample) { cut.push_back(sample.has_full_copy()); }));
   BOOST_TEST(cut == (std::vector<bool>{false, true, false, true, false, true}));
+}
+
+BOOST_AUTO_TEST_CASE(a_record_of_words_appears_with_the_sample_that_follows) {
+  Ring ring;
+  RingWriter writer(ring.thread, ring.bytes.data(), Ring::kBytes);
+  writer.begin_words(inprocess::record_bytes(8));
+  BOOST_TEST(writer.add_word(5));
+  BOOST_TEST(writer.add_word(6));
+  writer.finish_words(77, 1);
+  BOOST_TEST(ring.thread.head == 0U);
+  SampleHead head{};
+  head.abi = PERF_SAMPLE_REGS_ABI_64;
+  writer.add_stack(stack_of(8, 0).data(), 8);
+  writer.finish(head, false);
+  const std::vector<std::byte> bytes = ring.take();
+  ByteReader reader(bytes);
+  const auto words = stream::take_record(reader);
+  BOOST_TEST_REQUIRE(words.has_value());
+  BOOST_TEST(words->type == 77U);
+  BOOST_TEST(words->misc == 1U);
+  BOOST_TEST(words->bytes.size() == 24U);
+  BOOST_TEST(ByteReader(words->body()).take<std::uint64_t>().value() == 5U);
+  unsigned samples = 0;
+  BOOST_TEST(for_each_sample(Bytes(bytes).subspan(24), [&](const auto&) { ++samples; }));
+  BOOST_TEST(samples == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(words_leave_room_for_their_sample) {
+  Ring ring;
+  RingWriter writer(ring.thread, ring.bytes.data(), Ring::kBytes);
+  writer.begin_words(inprocess::record_bytes(64));
+  while (writer.add_word(1)) {
+  }
+  writer.finish_words(77, 0);
+  BOOST_TEST(writer.has_room(64));
+  BOOST_TEST(!writer.has_room(80));
+  ring.write(1, stack_of(Ring::kBytes - inprocess::record_bytes(0), 0));
+  RingWriter full(ring.thread, ring.bytes.data(), Ring::kBytes);
+  full.begin_words(8);
+  BOOST_TEST(!full.add_word(1));
+  full.finish_words(77, 0);
+  BOOST_TEST(!full.has_room(0));
+}
+
+BOOST_AUTO_TEST_CASE(frames_of_python_come_back_from_their_words) {
+  const runtimes::PythonLayout layout = [] {
+    runtimes::PythonLayout of_code{};
+    of_code.instructions = 192;
+    return of_code;
+  }();
+  const auto again = [&](const runtimes::PythonFrame& frame) {
+    return inprocess::python_frame(inprocess::python_word(frame, layout), layout);
+  };
+  constexpr std::uint64_t kCode = 0x7fff'1234'5670, kFirst = kCode + 192;
+  using runtimes::PythonFrame;
+  for (const PythonFrame& frame :
+       {PythonFrame{kCode, kFirst, false}, PythonFrame{kCode, kFirst + 40, true},
+        PythonFrame{.ends_call = true}, PythonFrame{.code = runtimes::kUnreadableCode}})
+    BOOST_CHECK(again(frame) == frame);
+  // What no code object has: an odd address, one of the kernel, an instruction far away.
+  BOOST_TEST(again({kCode + 8, kFirst, true}).code == runtimes::kUnreadableCode);
+  BOOST_TEST(again({kCode | 1ULL << 63U, kFirst, true}).code == runtimes::kUnreadableCode);
+  BOOST_CHECK(
+      (again({kCode, 0, true}) == PythonFrame{kCode, kFirst + 2 * inprocess::kMostUnits, true}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

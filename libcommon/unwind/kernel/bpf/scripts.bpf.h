@@ -30,10 +30,18 @@ struct {
   __type(value, uint64_t);
 } script_threads SEC(".maps");
 
+/// Number of states of one thread, in different interpreters.
+enum { kMostStates = 4 };
+
 struct ScriptScratch {
   struct SampleRecord record;
   /// Directly after the record: both are sent together.
   uint64_t words[2 * kMaxScriptFrames];
+  uint64_t states[kMostStates];  ///< with frames, the newest interpreter's first
+  uint32_t state_count, next_state;
+  uint32_t count;      ///< number of frames
+  uint32_t is_at_end;  ///< no frame belongs to the call of the loop that follows
+  uint64_t at;         ///< the next frame
   uint64_t frame[16];  ///< the first kScriptFrameBytes are read
 };
 struct {
@@ -74,10 +82,10 @@ static __always_inline uint64_t innermost_frame(const struct ScriptLayout* layou
 }
 
 struct ThreadSearch {
+  struct ScriptScratch* scratch;
   const struct ScriptLayout* layout;
   uint64_t thread_pointer;
   uint64_t interpreter, state;  ///< to be examined next
-  uint64_t found;
 };
 
 /// Examines the next thread, or starts with the next interpreter.
@@ -90,40 +98,54 @@ static long search_thread(uint32_t i, struct ThreadSearch* search) {
     search->interpreter = user_word(search->interpreter + layout->next_interpreter);
     return 0;
   }
-  if (user_word(search->state + layout->thread_id) == search->thread_pointer) {
-    // A new thread's state at first has the number of the thread that made it, but no frame.
-    search->found = search->state;
-    if (innermost_frame(layout, search->state))
+  // A new thread's state at first has the number of the thread that made it, but no frame.
+  uint32_t count = search->scratch->state_count;
+  KEEP(count);
+  if (user_word(search->state + layout->thread_id) == search->thread_pointer &&
+      innermost_frame(layout, search->state)) {
+    if (count >= kMostStates)
       return 1;
+    search->scratch->states[count] = search->state;
+    search->scratch->state_count = count + 1;
   }
   search->state = user_word(search->state + layout->next_thread);
   return 0;
 }
 
-/// Returns the state of the current thread in the interpreter; 0 if there is none.
-static __always_inline uint64_t thread_state(const struct ScriptLayout* layout, uint32_t tid) {
+/// Finds the states of the current thread in the interpreters.
+static __always_inline void find_states(struct ThreadSearch* search, uint32_t tid) {
   enum { kMostThreads = 4096 };
-  const uint64_t pointer = bpf_get_current_task_btf()->thread.fsbase;
+  const struct ScriptLayout* layout = search->layout;
+  search->thread_pointer = bpf_get_current_task_btf()->thread.fsbase;
+  search->interpreter = user_word(layout->runtime + layout->first_interpreter);
   const uint64_t* known = bpf_map_lookup_elem(&script_threads, &tid);
-  if (known && user_word(*known + layout->thread_id) == pointer)
-    return *known;
-  struct ThreadSearch search = {
-      .layout = layout,
-      .thread_pointer = pointer,
-      .interpreter = user_word(layout->runtime + layout->first_interpreter)};
-  bpf_loop(kMostThreads, search_thread, &search, 0);
-  if (search.found)
-    bpf_map_update_elem(&script_threads, &tid, &search.found, BPF_ANY);
-  return search.found;
+  if (known && !user_word(search->interpreter + layout->next_interpreter) &&
+      user_word(*known + layout->thread_id) == search->thread_pointer) {
+    search->scratch->states[0] = *known;
+    search->scratch->state_count = 1;
+    return;
+  }
+  bpf_loop(kMostThreads, search_thread, search, 0);
+  if (search->scratch->state_count)
+    bpf_map_update_elem(&script_threads, &tid, &search->scratch->states[0], BPF_ANY);
 }
 
 struct ScriptWalk {
   struct ScriptScratch* scratch;
   const struct ScriptLayout* layout;
-  uint64_t at;  ///< the next frame
-  uint32_t count;
-  uint32_t is_at_end;  ///< no frame belongs to the call of the loop that follows
 };
+
+/// Goes on to the next interpreter's frames.  Returns false if there are none.
+static __always_inline bool start_state(const struct ScriptWalk* walk) {
+  struct ScriptScratch* scratch = walk->scratch;
+  uint32_t next = scratch->next_state;
+  KEEP(next);
+  if (next >= kMostStates || next >= scratch->state_count)
+    return false;
+  scratch->at = innermost_frame(walk->layout, scratch->states[next]);
+  scratch->next_state = next + 1;
+  return scratch->at != 0;
+}
 
 static __always_inline uint64_t frame_word(const struct ScriptScratch* scratch, uint32_t offset) {
   return scratch->frame[offset >> 3 & 15];
@@ -132,35 +154,35 @@ static __always_inline uint64_t frame_word(const struct ScriptScratch* scratch, 
 static long take_script_frame(uint32_t i, struct ScriptWalk* walk) {
   const struct ScriptLayout* layout = walk->layout;
   struct ScriptScratch* scratch = walk->scratch;
-  uint32_t count = walk->count;
+  uint32_t count = scratch->count;
   KEEP(count);
-  if (!walk->at || count >= kMaxScriptFrames)
+  if (count >= kMaxScriptFrames || (!scratch->at && !start_state(walk)))
     return 1;
   uint64_t code = kScriptUnreadable, instruction = 0;
   const bool is_read =
-      !bpf_probe_read_user(scratch->frame, kScriptFrameBytes, (const void*)walk->at);
+      !bpf_probe_read_user(scratch->frame, kScriptFrameBytes, (const void*)scratch->at);
   if (is_read) {
     const uint32_t mark =
         frame_word(scratch, layout->end_mark) >> 8 * (layout->end_mark & 7) & 0xff;
     const bool is_shim = !layout->has_end_flag && mark == kScriptShimOwner;
-    walk->at = frame_word(scratch, layout->caller);
-    if (is_shim && !walk->is_at_end) {
+    scratch->at = frame_word(scratch, layout->caller);
+    if (is_shim && !scratch->is_at_end) {
       uint32_t last = count - 1;
       KEEP(last);
       if (last < kMaxScriptFrames)
         scratch->words[2 * last] |= PE_SCRIPT_ENDS_CALL;
-      walk->is_at_end = 1;
+      scratch->is_at_end = 1;
       return 0;
     }
     const bool is_end = is_shim || (layout->has_end_flag && mark);
     code = is_shim ? 0 : frame_word(scratch, layout->code) & ~PE_SCRIPT_ENDS_CALL;
     instruction = is_shim ? 0 : frame_word(scratch, layout->instruction);
     code |= is_end ? PE_SCRIPT_ENDS_CALL : 0;
-    walk->is_at_end = is_end;
+    scratch->is_at_end = is_end;
   }
   scratch->words[2 * count] = code;
   scratch->words[2 * count + 1] = instruction;
-  walk->count = count + 1;
+  scratch->count = count + 1;
   return is_read ? 0 : 1;
 }
 
@@ -177,13 +199,14 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
     layout = script_of_program(bpf_get_current_task_btf());
   if (!layout || !own)
     return 0;
-  const uint64_t state = thread_state(layout, tid);
-  if (!state)
-    return 0;
-  struct ScriptWalk walk = {
-      .scratch = own, .layout = layout, .at = innermost_frame(layout, state), .is_at_end = 1};
+  own->state_count = own->next_state = own->count = 0;
+  own->at = 0;
+  own->is_at_end = 1;
+  struct ThreadSearch search = {.scratch = own, .layout = layout};
+  find_states(&search, tid);
+  struct ScriptWalk walk = {.scratch = own, .layout = layout};
   bpf_loop(2 * kMaxScriptFrames, take_script_frame, &walk, 0);
-  uint32_t count = walk.count;
+  uint32_t count = own->count;
   KEEP(count);
   if (count == 0 || count > kMaxScriptFrames)
     return 0;
@@ -194,6 +217,6 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   own->record.kernel_stack = 0;
   own->record.ip = layout->runtime;
   own->record.cookie = layout->file;
-  own->record.stop = walk.at ? kStopTooDeep : kStopEndOfStack;
+  own->record.stop = own->at ? kStopTooDeep : kStopEndOfStack;
   return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16, BPF_RB_NO_WAKEUP);
 }
