@@ -53,6 +53,9 @@ struct PythonLayout {
 /// The end mark of a shim frame: FRAME_OWNED_BY_CSTACK (pycore_frame.h, 3.12 and 3.13).
 inline constexpr std::uint8_t kOwnedByCStack = 3;
 
+/// In _PyCFrame: bytes from its frame to the pointer to the previous _PyCFrame (3.11 and 3.12).
+inline constexpr std::uint32_t kPreviousOfCFrame = 8;
+
 /// All fields of a frame and of a code object that are read are within these bytes.
 inline constexpr std::uint32_t kFrameBytes = 72, kCodeBytes = 256;
 

@@ -43,7 +43,6 @@ const PythonStack& PythonProcess::read_stack(pid_t tid, std::uint64_t thread_poi
 }
 
 void PythonProcess::begin_names() {
-  ++sample_;
   memory_.forget();
   if (codes_.size() >= kMostCodes)
     codes_.clear();
@@ -53,36 +52,33 @@ std::optional<std::uint64_t> PythonProcess::address_of(const PythonFrame& frame,
                                                        const OnNew& on_new) {
   if (frame.code == kNoCode || frame.code == kUnreadableCode)
     return std::nullopt;
-  Code& code = codes_[frame.code];
-  if (code.checked != sample_)
-    check(code, frame.code, on_new);
+  const CodeId id{frame.code, frame.mark};
+  auto known = codes_.find(id);
+  if (known == codes_.end())
+    known = codes_.emplace(id, read_code(id, on_new)).first;
+  const Code& code = known->second;
   if (code.address == 0)
     return std::nullopt;
-  const std::uint64_t offset = frame.instruction - (frame.code + layout_.instructions);
-  const std::uint32_t line = code.lines.line_at(offset);
-  const std::uint32_t first = code.fields.first_line;
+  const std::uint32_t line = frame.place < layout_.instructions
+                                 ? 0
+                                 : code.lines.line_at(frame.place - layout_.instructions);
   // The last address of a range is left for the one that call chains add.
-  return code.address +
-         std::min<std::uint64_t>(line > first ? line - first : 0, stream::kScriptBytes - 2);
+  return code.address + std::min<std::uint64_t>(line > code.first_line ? line - code.first_line : 0,
+                                                stream::kScriptBytes - 2);
 }
 
-/// Reads a code object whose address is new, or has been reused.
-void PythonProcess::check(Code& code, std::uint64_t avma, const OnNew& on_new) {
-  const bool is_new = code.checked == 0;
-  code.checked = sample_;
-  const auto fields = read_code_fields(memory_, layout_, avma);
-  // Without the object, its process has ended since, or the object has: its name is still right.
-  if (!is_new && code.address != 0 && (!fields || *fields == code.fields))
-    return;
-  code.address = 0;
-  code.fields = fields.value_or(CodeFields{});
-  const auto name =
-      fields ? read_python_text(memory_, layout_, fields->name, kMostNameCharacters) : std::nullopt;
+PythonProcess::Code PythonProcess::read_code(const CodeId& id, const OnNew& on_new) {
+  const auto fields = read_code_fields(memory_, layout_, id.avma);
+  if (!fields || code_mark(*fields) != id.mark)
+    return {};
+  const auto name = read_python_text(memory_, layout_, fields->name, kMostNameCharacters);
   if (!name)
-    return;
+    return {};
   auto file = read_python_text(memory_, layout_, fields->file, kMostFileCharacters);
-  code.lines = read_line_table(memory_, layout_, *fields);
-  code.address = stream::script_address(on_new({*name, file.value_or(""), fields->first_line}));
+  const std::uint32_t line = fields->first_line;
+  return {.first_line = line,
+          .lines = read_line_table(memory_, layout_, *fields),
+          .address = stream::script_address(on_new({*name, file.value_or(""), line}))};
 }
 
 }  // namespace pe::runtimes

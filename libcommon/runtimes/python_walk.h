@@ -11,10 +11,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <span>
 
 #include "runtimes/python_layout.h"
@@ -26,13 +29,37 @@ inline constexpr std::uint64_t kNoCode = 0;          ///< there is no frame, onl
 inline constexpr std::uint64_t kUnreadableCode = 1;  ///< the frame could not be read
 
 struct PythonFrame {
-  std::uint64_t code = kNoCode;   ///< avma of its PyCodeObject
-  std::uint64_t instruction = 0;  ///< avma of the instruction that it executes
+  std::uint64_t code = kNoCode;  ///< avma of its PyCodeObject
+  std::uint32_t place = 0;       ///< of the instruction that it executes: bytes from `code` on
+  std::uint32_t mark = 0;        ///< code_mark() at the time of the sample
   /// C has called the interpreter's loop for this frame and the inner ones since the last such end.
   bool ends_call = false;
 
   bool operator==(const PythonFrame&) const = default;
 };
+
+/// The fields by which a code object differs from another that had its address before.
+struct CodeFields {
+  std::uint64_t file = 0, name = 0, line_table = 0;  ///< avma of their objects
+  std::uint32_t first_line = 0;
+
+  bool operator==(const CodeFields&) const = default;
+};
+
+/// Returns a hash of the fields.  The kernel's program has the same (bpf/scripts.bpf.h).
+constexpr std::uint32_t code_mark(const CodeFields& fields) noexcept {
+  constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
+  constexpr unsigned kHighHalf = 32;
+  const std::uint64_t text = (fields.name * kOdd ^ fields.file) * kOdd;
+  return static_cast<std::uint32_t>(
+      ((text ^ fields.line_table) * kOdd ^ fields.first_line) * kOdd >> kHighHalf);
+}
+
+/// Returns where an instruction is, as PythonFrame has it.
+constexpr std::uint32_t python_place(std::uint64_t code, std::uint64_t instruction) noexcept {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(instruction - code, std::numeric_limits<std::uint32_t>::max()));
+}
 
 /// Deeper stacks are cut at the root.
 inline constexpr std::size_t kMostPythonFrames = 8000;
@@ -47,12 +74,42 @@ std::uint64_t pointer_at(M& memory, std::uint64_t avma) {
   return value;
 }
 
+/// Returns nullopt if the code object is unreadable.
+template <typename M>
+std::optional<CodeFields> read_code_fields(M& memory, const PythonLayout& layout,
+                                           std::uint64_t code) {
+  std::array<std::byte, kCodeBytes> bytes;
+  const std::uint32_t last =
+      std::max({layout.file, layout.name, layout.line_table, layout.first_line});
+  if (last > bytes.size() - sizeof(std::uint64_t) ||
+      !memory.read(code, std::span(bytes).first(last + sizeof(std::uint64_t))))
+    return std::nullopt;
+  CodeFields fields;
+  std::memcpy(&fields.file, bytes.data() + layout.file, sizeof fields.file);
+  std::memcpy(&fields.name, bytes.data() + layout.name, sizeof fields.name);
+  std::memcpy(&fields.line_table, bytes.data() + layout.line_table, sizeof fields.line_table);
+  std::memcpy(&fields.first_line, bytes.data() + layout.first_line, sizeof fields.first_line);
+  return fields;
+}
+
 /// Returns the innermost frame of a thread; 0 if it has none, or it is unreadable.
+///
+/// A call of the loop first links its _PyCFrame, and then sets its frame.  In between, that may be
+/// the frame of a generator that has returned, which has no caller.  The call's own caller is in
+/// the previous _PyCFrame.
 template <typename M>
 std::uint64_t innermost_python_frame(M& memory, const PythonLayout& layout, std::uint64_t state) {
-  const std::uint64_t frame = pointer_at(memory, state + layout.frame);
-  return layout.has_c_frame && frame != 0 ? pointer_at(memory, frame + layout.frame_of_c_frame)
-                                          : frame;
+  const std::uint64_t found = pointer_at(memory, state + layout.frame);
+  if (!layout.has_c_frame || found == 0)
+    return found;
+  const std::uint64_t frame = pointer_at(memory, found + layout.frame_of_c_frame);
+  if (frame == 0 || pointer_at(memory, frame + layout.caller) != 0)
+    return frame;
+  const std::uint64_t previous =
+      pointer_at(memory, found + layout.frame_of_c_frame + kPreviousOfCFrame);
+  const std::uint64_t outer =
+      previous != 0 ? pointer_at(memory, previous + layout.frame_of_c_frame) : 0;
+  return outer != 0 ? outer : frame;
 }
 
 /// Returns whether a PyThreadState is that thread's.  `thread_pointer` is its pthread_self(), which
@@ -93,11 +150,22 @@ class PythonWalk {
     const bool has_flag = layout_.call_end == CallEnd::kEntryFlag;
     const auto mark = static_cast<std::uint8_t>(bytes_[layout_.end_mark]);
     if (has_flag || mark != kOwnedByCStack)
-      return add(
-          {pointer_in(layout_.code), pointer_in(layout_.instruction), has_flag && mark != 0});
+      return add_function(has_flag && mark != 0);
     if (count_ == 0 || last_.ends_call)
       return add({.ends_call = true});
     last_.ends_call = true;
+  }
+  void add_function(bool ends_call) {
+    const std::uint64_t code = pointer_in(layout_.code);
+    if (code != code_) {
+      const auto fields = read_code_fields(memory_, layout_, code);
+      is_readable_ = fields.has_value() && code > kUnreadableCode;
+      code_ = code;
+      mark_ = fields ? code_mark(*fields) : 0;
+    }
+    if (!is_readable_)
+      return add({.code = kUnreadableCode, .ends_call = ends_call});
+    add({code, python_place(code, pointer_in(layout_.instruction)), mark_, ends_call});
   }
   void add(const PythonFrame& frame) {
     if (count_++ > 0)
@@ -117,6 +185,10 @@ class PythonWalk {
   PythonFrame last_;  ///< is passed on when it is known whether its call ends
   std::size_t count_ = 0;
   bool is_complete_ = true;
+  // The last code object, for recursion.
+  std::uint64_t code_ = kNoCode;
+  bool is_readable_ = false;
+  std::uint32_t mark_ = 0;
 };
 
 /// Where to look for a thread.

@@ -40,9 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     constexpr std::size_t kMostNamed = 100;
     for (const auto& frame :
          std::span(stack.frames).first(std::min(stack.frames.size(), kMostNamed))) {
-      const auto word = inprocess::python_word(frame, process->layout());
-      require(word == inprocess::python_word(inprocess::python_frame(word, process->layout()),
-                                             process->layout()));
+      require(inprocess::python_frame(inprocess::python_words(frame)).place == frame.place);
       const auto address = process->address_of(frame, [&](const stream::ScriptFunction& function) {
         const auto again = stream::parse_script_path(stream::script_path(function));
         require(again && again->line == function.line);

@@ -1,15 +1,14 @@
-// The stack of a Python thread as a record in its ring, right before its sample:
+// The stack of a Python thread in its ring, right before its sample: one record, or several if it
+// is long.
 //
 //     perf_event_header   type kRecordPython; misc kMiscPythonCut if outer frames are missing
-//     words               one for each frame, the innermost first
-//
-//     bits  0-42   avma of the code object / 16; 0: kNoCode, 1: kUnreadableCode
-//     bits 43-62   the instruction, in units of 2 bytes from the first; kMostUnits: as many or more
-//     bit  63      the frame ends a call of the interpreter's loop
+//     two words for each frame, the innermost first:
+//         PythonFrame::code; bit 63: ends_call
+//         PythonFrame::place; bits 32-63: mark
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "runtimes/python_walk.h"
@@ -20,34 +19,19 @@ namespace pe::inprocess {
 inline constexpr std::uint32_t kRecordPython = 0x5045fffd;
 inline constexpr std::uint16_t kMiscPythonCut = 1;
 
-inline constexpr unsigned kPythonCodeShift = 4, kPythonCodeBits = 43, kPythonEndBit = 63;
-inline constexpr std::uint64_t kMostUnits = (std::uint64_t{1} << 20U) - 1;
+using PythonWords = std::array<std::uint64_t, 2>;
+inline constexpr std::uint64_t kPythonEndsCall = std::uint64_t{1} << 63U;
+inline constexpr unsigned kPythonMarkShift = 32;
 
-inline std::uint64_t python_word(const runtimes::PythonFrame& frame,
-                                 const runtimes::PythonLayout& layout) noexcept {
-  constexpr std::uint64_t kUnitBytes = 2;
-  const std::uint64_t end = std::uint64_t{frame.ends_call} << kPythonEndBit;
-  if (frame.code == runtimes::kNoCode)
-    return end;
-  const bool is_aligned = frame.code % (1U << kPythonCodeShift) == 0;
-  const std::uint64_t code = frame.code >> kPythonCodeShift;
-  if (!is_aligned || code <= 1 || code >> kPythonCodeBits != 0)
-    return end | 1;
-  const std::uint64_t bytes = frame.instruction - frame.code - layout.instructions;
-  return end | std::min(bytes / kUnitBytes, kMostUnits) << kPythonCodeBits | code;
+constexpr PythonWords python_words(const runtimes::PythonFrame& frame) noexcept {
+  return {(frame.code & ~kPythonEndsCall) | (frame.ends_call ? kPythonEndsCall : 0),
+          std::uint64_t{frame.mark} << kPythonMarkShift | frame.place};
 }
 
-inline runtimes::PythonFrame python_frame(std::uint64_t word,
-                                          const runtimes::PythonLayout& layout) noexcept {
-  constexpr std::uint64_t kUnitBytes = 2;
-  const std::uint64_t code = word & ((std::uint64_t{1} << kPythonCodeBits) - 1);
-  const bool ends_call = word >> kPythonEndBit != 0;
-  if (code <= 1)
-    return {.code = code == 0 ? runtimes::kNoCode : runtimes::kUnreadableCode,
-            .ends_call = ends_call};
-  const std::uint64_t avma = code << kPythonCodeShift;
-  const std::uint64_t units = word >> kPythonCodeBits & kMostUnits;
-  return {avma, avma + layout.instructions + units * kUnitBytes, ends_call};
+constexpr runtimes::PythonFrame python_frame(const PythonWords& words) noexcept {
+  return {words[0] & ~kPythonEndsCall, static_cast<std::uint32_t>(words[1]),
+          static_cast<std::uint32_t>(words[1] >> kPythonMarkShift),
+          (words[0] & kPythonEndsCall) != 0};
 }
 
 }  // namespace pe::inprocess

@@ -75,10 +75,10 @@ enum RecordKind {
   kRecordWholeStack,  ///< ... and its user stack, as words: there is no room for its number
   kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
   kRecordWaitEnded,   ///< only a SampleRecord: see SampleRecord::cookie
-  /// ... and the stack in the thread's interpreter: two words for each frame, its code object and
-  /// its instruction.  The sample itself follows, with the same thread and time.  `stop` is
-  /// kStopTooDeep if outer frames are missing, `ip` is the interpreter's ScriptLayout::runtime, and
-  /// `cookie` is its ScriptLayout::file.
+  /// ... and the stack in the thread's interpreter: two words for each frame, as in
+  /// inprocess/sampler/python_words.h.  The sample itself follows, with the same thread and time.
+  /// `stop` is kStopTooDeep if outer frames are missing, `ip` is the interpreter's
+  /// ScriptLayout::runtime, and `cookie` is its ScriptLayout::binary.
   kRecordScript,
 };
 

@@ -133,10 +133,9 @@ BOOST_AUTO_TEST_CASE(a_record_shows_whether_its_stack_is_cut) {
 BOOST_AUTO_TEST_CASE(a_record_of_words_appears_with_the_sample_that_follows) {
   Ring ring;
   RingWriter writer(ring.thread, ring.bytes.data(), Ring::kBytes);
-  writer.begin_words(inprocess::record_bytes(8));
-  BOOST_TEST(writer.add_word(5));
-  BOOST_TEST(writer.add_word(6));
-  writer.finish_words(77, 1);
+  writer.begin_words(77, inprocess::record_bytes(8));
+  BOOST_TEST(writer.add_words({5, 6}));
+  writer.finish_words(1);
   BOOST_TEST(ring.thread.head == 0U);
   SampleHead head{};
   head.abi = PERF_SAMPLE_REGS_ABI_64;
@@ -158,40 +157,49 @@ BOOST_AUTO_TEST_CASE(a_record_of_words_appears_with_the_sample_that_follows) {
 BOOST_AUTO_TEST_CASE(words_leave_room_for_their_sample) {
   Ring ring;
   RingWriter writer(ring.thread, ring.bytes.data(), Ring::kBytes);
-  writer.begin_words(inprocess::record_bytes(64));
-  while (writer.add_word(1)) {
+  writer.begin_words(77, inprocess::record_bytes(64));
+  while (writer.add_words({1, 1})) {
   }
-  writer.finish_words(77, 0);
+  writer.finish_words(0);
   BOOST_TEST(writer.has_room(64));
-  BOOST_TEST(!writer.has_room(80));
+  BOOST_TEST(!writer.has_room(96));
   ring.write(1, stack_of(Ring::kBytes - inprocess::record_bytes(0), 0));
   RingWriter full(ring.thread, ring.bytes.data(), Ring::kBytes);
-  full.begin_words(8);
-  BOOST_TEST(!full.add_word(1));
-  full.finish_words(77, 0);
+  full.begin_words(77, 8);
+  BOOST_TEST(!full.add_words({1, 1}));
+  full.finish_words(0);
   BOOST_TEST(!full.has_room(0));
 }
 
+BOOST_AUTO_TEST_CASE(more_words_than_a_record_holds_are_several_records) {
+  constexpr std::uint32_t kBytes = 1 << 18;
+  inprocess::Thread thread{};
+  std::vector<std::byte> bytes(kBytes);
+  RingWriter writer(thread, bytes.data(), kBytes);
+  writer.begin_words(77, 0);
+  constexpr std::uint64_t kCount = 8000;
+  for (std::uint64_t i = 0; i < kCount; ++i)
+    BOOST_REQUIRE(writer.add_words({i, i}));
+  writer.finish_words(0);
+  SampleHead head{};
+  writer.finish(head, false);
+  ByteReader reader(bytes);
+  std::uint64_t next = 0;
+  for (auto record = stream::take_record(reader); record->type == 77;
+       record = stream::take_record(reader))
+    for (ByteReader words(record->body()); !words.empty(); ++next)
+      BOOST_REQUIRE(words.take<inprocess::PythonWords>().value()[0] == next);
+  BOOST_TEST(next == kCount);
+}
+
 BOOST_AUTO_TEST_CASE(frames_of_python_come_back_from_their_words) {
-  const runtimes::PythonLayout layout = [] {
-    runtimes::PythonLayout of_code{};
-    of_code.instructions = 192;
-    return of_code;
-  }();
-  const auto again = [&](const runtimes::PythonFrame& frame) {
-    return inprocess::python_frame(inprocess::python_word(frame, layout), layout);
-  };
-  constexpr std::uint64_t kCode = 0x7fff'1234'5670, kFirst = kCode + 192;
   using runtimes::PythonFrame;
   for (const PythonFrame& frame :
-       {PythonFrame{kCode, kFirst, false}, PythonFrame{kCode, kFirst + 40, true},
+       {PythonFrame{0x7fff'1234'5678, 192, 0x89ab'cdef, false}, PythonFrame{16, ~0U, ~0U, true},
         PythonFrame{.ends_call = true}, PythonFrame{.code = runtimes::kUnreadableCode}})
-    BOOST_CHECK(again(frame) == frame);
-  // What no code object has: an odd address, one of the kernel, an instruction far away.
-  BOOST_TEST(again({kCode + 8, kFirst, true}).code == runtimes::kUnreadableCode);
-  BOOST_TEST(again({kCode | 1ULL << 63U, kFirst, true}).code == runtimes::kUnreadableCode);
-  BOOST_CHECK(
-      (again({kCode, 0, true}) == PythonFrame{kCode, kFirst + 2 * inprocess::kMostUnits, true}));
+    BOOST_CHECK(inprocess::python_frame(inprocess::python_words(frame)) == frame);
+  BOOST_TEST(runtimes::python_place(100, 104) == 4U);
+  BOOST_TEST(runtimes::python_place(100, 0) == ~0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "inprocess/runtime/shared_file.h"
-#include "inprocess/sampler/python_words.h"
 #include "stream/history.h"
 #include "support/sample_record.h"
 #include "support/shared_samples.h"
@@ -176,21 +175,6 @@ BOOST_AUTO_TEST_CASE(what_a_process_has_written_comes_out_once_and_frees_its_rin
   BOOST_TEST(collector->counts().weight == 5U);
   BOOST_TEST(collector->counts().lost_samples == 2U);
   BOOST_TEST(collector->counts().lost_weight == 7U);
-  BOOST_TEST(collector->counts().damaged == 0U);
-}
-
-BOOST_AUTO_TEST_CASE(a_stack_of_an_unknown_interpreter_is_left_out) {
-  Collecting collector;
-  SharedSamples samples;
-  const perf_event_header head{inprocess::kRecordPython, 0, sizeof head + 8};
-  const std::uint64_t word = 1;
-  std::vector<std::byte> bytes;
-  const std::vector<std::byte> sample = written(1, 16);
-  for (const Bytes part :
-       {std::as_bytes(std::span(&head, 1)), std::as_bytes(std::span(&word, 1)), Bytes(sample)})
-    bytes.insert(bytes.end(), part.begin(), part.end());
-  send(samples, live_thread(samples.header.pid), bytes, collector);
-  BOOST_TEST(collector.lines().back() == "sample first 10000000 16");
   BOOST_TEST(collector->counts().damaged == 0U);
 }
 

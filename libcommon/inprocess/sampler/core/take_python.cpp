@@ -57,13 +57,13 @@ void take_python(const PythonOfProcess& python, std::uint64_t& state, std::uint6
   OwnMemory memory;
   const runtimes::PythonThread self{.runtime = python.runtime,
                                     .thread_pointer = static_cast<std::uint64_t>(::pthread_self())};
-  ring.begin_words(sample_bytes);
+  ring.begin_words(kRecordPython, sample_bytes);
   bool has_room = true;
   const bool is_whole = runtimes::walk_python_thread(
       memory, layout, self, state, [&](const runtimes::PythonFrame& frame) {
-        has_room = ring.add_word(python_word(frame, layout)) && has_room;
+        has_room = has_room && ring.add_words(python_words(frame));
       });
-  ring.finish_words(kRecordPython, is_whole && has_room ? std::uint16_t{0} : kMiscPythonCut);
+  ring.finish_words(is_whole && has_room ? std::uint16_t{0} : kMiscPythonCut);
 }
 
 }  // namespace pe::inprocess

@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "base/plural.h"
+#include "inprocess/sampler/python_words.h"
 #include "record/own_cost.h"
 #include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
@@ -38,8 +39,17 @@ std::uint64_t kernel_device(dev_t device) {
 /// Returns nullopt if the kernel's program cannot read frames of that layout.
 std::optional<unwind::ScriptLayout> kernel_layout(const runtimes::PythonLayout& layout,
                                                   std::uint64_t runtime, std::uint64_t file) {
-  constexpr std::uint32_t kWordBytes = 8;
-  if ((layout.code | layout.caller | layout.instruction) % kWordBytes != 0)
+  constexpr std::uint32_t kWordBytes = 8, kHalfBytes = 4;
+  const std::uint32_t words = layout.code | layout.caller | layout.instruction | layout.file |
+                              layout.name | layout.line_table;
+  // The part of a code object that the kernel's program reads.
+  const std::uint32_t first =
+      std::min({layout.file, layout.name, layout.line_table, layout.first_line}) / kWordBytes *
+      kWordBytes;
+  const std::uint32_t last =
+      std::max({layout.file, layout.name, layout.line_table, layout.first_line});
+  if (words % kWordBytes != 0 || layout.first_line % kHalfBytes != 0 ||
+      last - first > unwind::kScriptCodeBytes - kWordBytes)
     return std::nullopt;
   return unwind::ScriptLayout{
       .runtime = runtime,
@@ -56,7 +66,13 @@ std::optional<unwind::ScriptLayout> kernel_layout(const runtimes::PythonLayout& 
       .instruction = layout.instruction,
       .end_mark = layout.end_mark,
       .has_end_flag = layout.call_end == runtimes::CallEnd::kEntryFlag ? 1U : 0U,
-      .file = static_cast<std::uint32_t>(file)};
+      .binary = static_cast<std::uint32_t>(file),
+      .code_start = first,
+      .file = layout.file - first,
+      .name = layout.name - first,
+      .line_table = layout.line_table - first,
+      .first_line = layout.first_line - first,
+      .unused = 0};
 }
 
 }  // namespace
@@ -134,8 +150,7 @@ void BpfEngine::keep_script(const unwind::Sample& sample) {
   kept.stack.frames.clear();
   kept.stack.is_complete = sample.record.stop == unwind::kStopEndOfStack;
   for (std::size_t i = 0; i + 1 < sample.script.size(); i += 2)
-    kept.stack.frames.push_back({sample.script[i] & ~PE_SCRIPT_ENDS_CALL, sample.script[i + 1],
-                                 (sample.script[i] & PE_SCRIPT_ENDS_CALL) != 0});
+    kept.stack.frames.push_back(inprocess::python_frame({sample.script[i], sample.script[i + 1]}));
 }
 
 /// Writes the stack that an interpreter had at a sample, before the sample.

@@ -250,14 +250,11 @@ bool SampledProcess::take_python(const stream::Record& record) {
   if (record.type != inprocess::kRecordPython)
     return false;
   runtimes::PythonStack& stack = collected_->python;
-  stack.frames.clear();
   stack.is_complete = record.misc != inprocess::kMiscPythonCut;
-  ScriptReader* const scripts = collected_->records.scripts();
-  const auto* python =
-      scripts != nullptr ? scripts->process(static_cast<std::uint32_t>(pid_)) : nullptr;
   ByteReader words(record.body());
-  while (const auto word = python != nullptr ? words.take<std::uint64_t>() : std::nullopt)
-    stack.frames.push_back(inprocess::python_frame(*word, python->layout()));
+  while (const auto frame = words.take<inprocess::PythonWords>())
+    if (stack.frames.size() < runtimes::kMostPythonFrames)
+      stack.frames.push_back(inprocess::python_frame(*frame));
   return true;
 }
 

@@ -22,6 +22,9 @@ struct {
 } script_files SEC(".maps");
 uint32_t has_script_files = 0;
 
+/// When the reader of the ring was last woken for names.
+uint64_t script_wakeup_ns = 0;
+
 /// Where a thread's state was found last, by tid.  It is checked before it is used.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -43,6 +46,9 @@ struct ScriptScratch {
   uint32_t is_at_end;  ///< no frame belongs to the call of the loop that follows
   uint64_t at;         ///< the next frame
   uint64_t frame[16];  ///< the first kScriptFrameBytes are read
+  uint64_t code[16];   ///< the first kScriptCodeBytes are read
+  uint64_t last_code;  ///< the last frame's, for recursion
+  uint64_t last_mark;
 };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);  // the loader sets its size: one for each CPU
@@ -75,10 +81,18 @@ static __always_inline uint64_t user_word(uint64_t avma) {
   return bpf_probe_read_user(&word, sizeof word, (const void*)avma) ? 0 : word;
 }
 
-/// Returns the innermost frame of a thread; 0 if it has none.
+/// Returns the innermost frame of a thread; 0 if it has none (runtimes/python_walk.h).
 static __always_inline uint64_t innermost_frame(const struct ScriptLayout* layout, uint64_t state) {
-  const uint64_t frame = user_word(state + layout->frame);
-  return frame && layout->has_c_frame ? user_word(frame + layout->frame_of_c_frame) : frame;
+  enum { kPreviousOfCFrame = 8 };
+  const uint64_t found = user_word(state + layout->frame);
+  if (!layout->has_c_frame || !found)
+    return found;
+  const uint64_t frame = user_word(found + layout->frame_of_c_frame);
+  if (!frame || user_word(frame + layout->caller))
+    return frame;
+  const uint64_t previous = user_word(found + layout->frame_of_c_frame + kPreviousOfCFrame);
+  const uint64_t outer = previous ? user_word(previous + layout->frame_of_c_frame) : 0;
+  return outer ? outer : frame;
 }
 
 struct ThreadSearch {
@@ -151,6 +165,29 @@ static __always_inline uint64_t frame_word(const struct ScriptScratch* scratch, 
   return scratch->frame[offset >> 3 & 15];
 }
 
+static __always_inline uint64_t code_word(const struct ScriptScratch* scratch, uint32_t offset) {
+  return scratch->code[offset >> 3 & 15];
+}
+
+/// Reads the mark of a code object, in the upper half of a word: code_mark() of
+/// runtimes/python_walk.h.  Returns false if it is unreadable.
+static __always_inline bool read_mark(struct ScriptScratch* scratch,
+                                      const struct ScriptLayout* layout, uint64_t code) {
+  const uint64_t odd = 0x9e3779b97f4a7c15;
+  if (code == scratch->last_code)
+    return true;
+  if (bpf_probe_read_user(scratch->code, kScriptCodeBytes,
+                          (const void*)(code + layout->code_start)))
+    return false;
+  const uint32_t line = code_word(scratch, layout->first_line) >> 8 * (layout->first_line & 4);
+  const uint64_t text =
+      (code_word(scratch, layout->name) * odd ^ code_word(scratch, layout->file)) * odd;
+  scratch->last_mark =
+      ((text ^ code_word(scratch, layout->line_table)) * odd ^ line) * odd >> 32 << 32;
+  scratch->last_code = code;
+  return true;
+}
+
 static long take_script_frame(uint32_t i, struct ScriptWalk* walk) {
   const struct ScriptLayout* layout = walk->layout;
   struct ScriptScratch* scratch = walk->scratch;
@@ -158,7 +195,7 @@ static long take_script_frame(uint32_t i, struct ScriptWalk* walk) {
   KEEP(count);
   if (count >= kMaxScriptFrames || (!scratch->at && !start_state(walk)))
     return 1;
-  uint64_t code = kScriptUnreadable, instruction = 0;
+  uint64_t code = kScriptUnreadable, place = 0;
   const bool is_read =
       !bpf_probe_read_user(scratch->frame, kScriptFrameBytes, (const void*)scratch->at);
   if (is_read) {
@@ -175,15 +212,31 @@ static long take_script_frame(uint32_t i, struct ScriptWalk* walk) {
       return 0;
     }
     const bool is_end = is_shim || (layout->has_end_flag && mark);
-    code = is_shim ? 0 : frame_word(scratch, layout->code) & ~PE_SCRIPT_ENDS_CALL;
-    instruction = is_shim ? 0 : frame_word(scratch, layout->instruction);
+    const uint64_t object = frame_word(scratch, layout->code);
+    if (is_shim) {
+      code = 0;
+    } else if (read_mark(scratch, layout, object)) {
+      code = object & ~PE_SCRIPT_ENDS_CALL;
+      const uint64_t bytes = frame_word(scratch, layout->instruction) - object;
+      place = scratch->last_mark | (bytes > 0xffffffff ? 0xffffffff : bytes);
+    }
     code |= is_end ? PE_SCRIPT_ENDS_CALL : 0;
     scratch->is_at_end = is_end;
   }
   scratch->words[2 * count] = code;
-  scratch->words[2 * count + 1] = instruction;
+  scratch->words[2 * count + 1] = place;
   scratch->count = count + 1;
   return is_read ? 0 : 1;
+}
+
+/// Returns flags: wakes the reader of the ring soon, because names must be read while functions
+/// exist.
+static __always_inline uint64_t wakeup_for_names(uint64_t now_ns) {
+  enum { kOftenNs = 10000000 };
+  if (now_ns - script_wakeup_ns < kOftenNs)
+    return BPF_RB_NO_WAKEUP;
+  script_wakeup_ns = now_ns;
+  return BPF_RB_FORCE_WAKEUP;
 }
 
 /// Sends the stack of the current thread in its interpreter, if it has one, before its sample.
@@ -200,7 +253,7 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   if (!layout || !own)
     return 0;
   own->state_count = own->next_state = own->count = 0;
-  own->at = 0;
+  own->at = own->last_code = 0;
   own->is_at_end = 1;
   struct ThreadSearch search = {.scratch = own, .layout = layout};
   find_states(&search, tid);
@@ -216,7 +269,8 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   own->record.kernel_frames = 0;
   own->record.kernel_stack = 0;
   own->record.ip = layout->runtime;
-  own->record.cookie = layout->file;
+  own->record.cookie = layout->binary;
   own->record.stop = own->at ? kStopTooDeep : kStopEndOfStack;
-  return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16, BPF_RB_NO_WAKEUP);
+  return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16,
+                            wakeup_for_names(own->record.time_ns));
 }
