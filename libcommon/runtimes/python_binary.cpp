@@ -39,12 +39,15 @@ bool read_loaded(const objects::Image& image, std::uint64_t svma, std::span<std:
 
 }  // namespace
 
-std::optional<PythonBinary> find_python(const objects::Image& image) {
+std::optional<PythonBinary> find_python(const objects::Image& image, bool may_be_other) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;
+  constexpr std::uint64_t kMostOfOther = std::uint64_t{16} << 20U;
   if (!image.is_x86_64())
     return std::nullopt;
   PythonBinary found;
   objects::for_each_symbol(
-      image, [&found](std::string_view name, std::uint64_t svma, std::uint64_t bytes) {
+      image,
+      [&found](std::string_view name, std::uint64_t svma, std::uint64_t bytes) {
         if (name == "_PyRuntime")
           found.runtime = svma;
         else if (name == "Py_Version")
@@ -54,7 +57,8 @@ std::optional<PythonBinary> find_python(const objects::Image& image) {
         if (is_of_loop(name) && is_new && bytes > 0 && svma + bytes > svma &&
             found.loop.size() < kMostRanges)
           found.loop.push_back({svma, svma + bytes});
-      });
+      },
+      may_be_other ? kMostOfOther : kMostBytes);
   if (found.runtime == 0 || found.loop.empty())
     return std::nullopt;
   return found;

@@ -24,6 +24,13 @@ runtimes::Memory::Read memory_of(std::uint32_t pid) {
   };
 }
 
+/// Whether a mapping is of a file, not of memory such as "[vdso]".
+bool is_of_file(std::string_view path) { return path.starts_with('/') && !path.starts_with("//"); }
+
+bool is_program(const objects::Image& image) {
+  return image.has_interpreter() || image.is_program_at_fixed_address();
+}
+
 std::uint64_t lowest_code(const objects::Image& image) {
   std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
   for (const objects::Segment& segment : image.segments())
@@ -53,11 +60,11 @@ void ScriptReader::follow(const stream::History& history, std::uint64_t time_ns)
     if (change->forked_from == 0 || !processes_.contains(change->forked_from))
       return;
     for (const auto& [start, known] : history.processes().space(change->pid)->all())
-      if (may_be_interpreter(known.file->path))
+      if (is_of_file(known.file->path))
         open(change->pid, known);
     return;
   }
-  if (may_be_interpreter(change->mapped->path))
+  if (is_of_file(change->mapped->path))
     mapping = history.processes().find(change->pid, change->start);
   if (mapping != nullptr)
     open(change->pid, *mapping);
@@ -82,16 +89,21 @@ std::uint64_t ScriptReader::file_of(std::uint32_t pid, const stream::Mapping& ma
   const auto [item, is_new] = numbers_.try_emplace(mapping.file);
   if (is_new)
     item->second = examine(objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
-                                                      objects::FileMatch::kSameInode, nullptr));
+                                                      objects::FileMatch::kSameInode, nullptr),
+                           may_be_interpreter(mapping.file->path));
   return item->second;
 }
 
-void ScriptReader::expect(const std::string& path) { examine(objects::Image::open(path)); }
+void ScriptReader::expect(const std::string& path) {
+  examine(objects::Image::open(path), may_be_interpreter(path));
+}
 
-/// Returns the file's number; 0 if it has no interpreter.
-std::uint64_t ScriptReader::examine(const objects::OpenResult& opened) {
+/// Returns the file's number; 0 if it has no interpreter.  A library has one only if its name says
+/// so, and a program with any name may have one.
+std::uint64_t ScriptReader::examine(const objects::OpenResult& opened, bool has_name) {
   const auto* image = std::get_if<objects::Image>(&opened);
-  auto python = image != nullptr ? runtimes::find_python(*image) : std::nullopt;
+  const bool is_candidate = image != nullptr && (has_name || is_program(*image));
+  auto python = is_candidate ? runtimes::find_python(*image, !has_name) : std::nullopt;
   if (!python)
     return 0;
   Binary binary{.python = *std::move(python),

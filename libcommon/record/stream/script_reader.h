@@ -83,7 +83,7 @@ class ScriptReader {
   void forget(std::uint32_t pid);
   void open(std::uint32_t pid, const stream::Mapping& mapping);
   std::uint64_t file_of(std::uint32_t pid, const stream::Mapping& mapping);
-  std::uint64_t examine(const objects::OpenResult& opened);
+  std::uint64_t examine(const objects::OpenResult& opened, bool has_name);
 
   std::unordered_map<std::uint32_t, Process> processes_;                  ///< by pid
   std::vector<Binary> binaries_;                                          ///< by number, from 1 on

@@ -32,6 +32,14 @@ for engine in $engines; do
     at_least "$engine: $part, %" 70 "$(of "$part")"
   done
 done
+# A program with another name, which another program starts, is recognised by its symbols.
+cp "$(readlink -f "$python")" "$dir/snake"
+for engine in $engines; do
+  PYTHONHOME=/usr pe-record -q --engine "$engine" -F 997 -o "$dir/snake.pe" -- sh -c "'$dir/snake' '$here/python_calls.py' .2; exit \$?" ||
+    fail "$engine: another name"
+  fold "$dir/snake.pe" --annotate >"$dir/folded"
+  at_least "$engine: another name, %" 50 "$(share '<module>_.s.;whole' "$dir/folded")"
+done
 expect 'functions that perf reads' 1 "$(perf script -i "$dir/py.pe" 2>/dev/null | grep -c -m1 '\[python\] spin .*/python_calls.py:24)')"
 expect 'current lines' 1 "$(pe-symbolize -q --lines "$dir/py.pe" | stackfold --lines | grep -c -m1 ';deep:python_calls.py:58;spin:python_calls.py:2[5-7]')"
 finish
