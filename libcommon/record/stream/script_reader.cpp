@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <limits>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/file_name.h"
 #include "base/plural.h"
 #include "objects/mapped_image.h"
+#include "stream/proc/maps.h"
 #include "stream/proc/memory.h"
 
 namespace pe::record {
@@ -31,12 +32,23 @@ bool is_program(const objects::Image& image) {
   return image.has_interpreter() || image.is_program_at_fixed_address();
 }
 
-std::uint64_t lowest_code(const objects::Image& image) {
-  std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
+objects::Segment lowest_code(const objects::Image& image) {
+  objects::Segment lowest{};
   for (const objects::Segment& segment : image.segments())
-    if (segment.executable)
-      lowest = std::min(lowest, segment.svma);
+    if (segment.executable && (!lowest.executable || segment.svma < lowest.svma))
+      lowest = segment;
   return lowest;
+}
+
+/// Returns the name of Python's library that a program needs; empty if it needs none.
+std::string python_library(const objects::Image& image) {
+  constexpr std::string_view kStart = "libpython";
+  const auto strings = image.section_bytes(".dynstr");
+  ByteReader reader(strings ? Bytes(strings->bytes) : Bytes());
+  while (const auto text = reader.take_string())
+    if (text->starts_with(kStart) && text->find('/') == std::string_view::npos)
+      return std::string(*text);
+  return {};
 }
 
 }  // namespace
@@ -94,8 +106,22 @@ std::uint64_t ScriptReader::file_of(std::uint32_t pid, const stream::Mapping& ma
   return item->second;
 }
 
+/// Also examines Python's library that the program needs, if it is where it usually is.
 void ScriptReader::expect(const std::string& path) {
-  examine(objects::Image::open(path), may_be_interpreter(path));
+  const auto opened = objects::Image::open(path);
+  const auto* image = std::get_if<objects::Image>(&opened);
+  if (image == nullptr || examine(opened, may_be_interpreter(path)) != 0)
+    return;
+  const std::string library = python_library(*image);
+  if (library.empty())
+    return;
+  std::error_code ignored;
+  const auto program = std::filesystem::canonical(path, ignored);
+  for (const std::filesystem::path& folder :
+       {program.parent_path().parent_path() / "lib",
+        std::filesystem::path("/usr/lib/x86_64-linux-gnu"), std::filesystem::path("/usr/lib64"),
+        std::filesystem::path("/usr/lib")})
+    examine(objects::Image::open((folder / library).string()), true);
 }
 
 /// Returns the file's number; 0 if it has no interpreter.  A library has one only if its name says
@@ -118,7 +144,8 @@ std::uint64_t ScriptReader::examine(const objects::OpenResult& opened, bool has_
     new_files_.push_back({.number = binaries_.size(),
                           .inode = status.st_ino,
                           .device = status.st_dev,
-                          .code = lowest_code(*image),
+                          .code = lowest_code(*image).svma,
+                          .code_offset = lowest_code(*image).file_offset,
                           .runtime = binaries_.back().python.runtime,
                           .layout = *binaries_.back().layout});
   return binaries_.size();
@@ -153,6 +180,8 @@ void ScriptReader::open(std::uint32_t pid, const stream::Mapping& mapping) {
   }
   if (const std::string& why = std::get<std::string>(opened); !why.empty())
     unknown_.insert(why);
+  else if (!stream::has_ended(static_cast<pid_t>(pid)))
+    forbidden_.insert(pid);
 }
 
 const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::PythonStack& stack,
@@ -188,6 +217,9 @@ void ScriptReader::describe(Closing& closing) const {
   if (frames_ > 0)
     closing.detail(
         fmt::format("{} of Python, {} unreadable", plural(frames_, "frame"), unreadable_));
+  if (!forbidden_.empty())
+    closing.doubt(plural(forbidden_.size(), "process") + " of Python have unreadable memory",
+                  "record as the same user, or with CAP_SYS_PTRACE");
   for (const std::string& unknown : unknown_)
     closing.doubt(unknown + " has functions without names",
                   "Python 3.11, 3.12 and 3.13 have names");

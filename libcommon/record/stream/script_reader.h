@@ -43,6 +43,7 @@ class ScriptReader {
     std::uint64_t number = 0;             ///< for see()
     std::uint64_t inode = 0, device = 0;  ///< as stat(2) returns them
     std::uint64_t code = 0;               ///< svma of its lowest code
+    std::uint64_t code_offset = 0;        ///< where the file has that code
     std::uint64_t runtime = 0;            ///< svma
     runtimes::PythonLayout layout = {};
   };
@@ -90,8 +91,9 @@ class ScriptReader {
   std::unordered_map<const stream::MappedFile*, std::uint64_t> numbers_;  ///< 0: no interpreter
   std::vector<File> new_files_;
   std::set<std::uint32_t> changed_;
-  std::set<std::string> unknown_;  ///< interpreters whose frames cannot be read
-  std::uint32_t next_number_ = 1;  ///< of functions; 0 is that of unreadable frames
+  std::set<std::string> unknown_;      ///< interpreters whose frames cannot be read
+  std::set<std::uint32_t> forbidden_;  ///< processes whose memory we may not read
+  std::uint32_t next_number_ = 1;      ///< of functions; 0 is that of unreadable frames
   std::uint64_t frames_ = 0, unreadable_ = 0;
   ScriptStack stack_;
 };

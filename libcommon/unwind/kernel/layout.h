@@ -147,11 +147,12 @@ struct ScriptFileKey {
   uint64_t device;  ///< major << 20 | minor
 };
 
-/// A program with an interpreter.  By it the kernel finds the interpreter of a process that user
-/// space does not know yet.
+/// A program or library with an interpreter.  By it the kernel finds the interpreter of a process
+/// that user space does not know yet.
 struct ScriptFile {
   struct ScriptLayout layout;  ///< its `runtime` is a svma
-  uint64_t code_svma;          ///< the lowest svma of code, which the kernel maps at mm->start_code
+  uint64_t code_svma;          ///< the lowest svma of code: a program's is at mm->start_code
+  uint64_t code_offset;        ///< where the file has that code
 };
 
 #ifdef __cplusplus

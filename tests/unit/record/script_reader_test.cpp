@@ -59,6 +59,7 @@ BOOST_AUTO_TEST_CASE(a_program_is_examined_before_it_starts) {
   BOOST_TEST(file.inode == status.st_ino);
   BOOST_TEST(file.device == status.st_dev);
   BOOST_TEST(file.layout.thread_id == 136U);  // of 3.12
+  BOOST_TEST(file.code % 4096 == file.code_offset % 4096);
   BOOST_TEST(self.reader.take_files().empty());
   self.reader.expect("/bin/true");
   self.reader.expect("/nowhere");

@@ -134,8 +134,9 @@ void BpfEngine::publish_script(std::uint32_t pid) {
 void BpfEngine::publish_script_files() {
   for (const ScriptReader::File& file : scripts_.take_files())
     if (const auto layout = kernel_layout(file.layout, file.runtime, file.number))
-      object_->add_script_file({.inode = file.inode, .device = kernel_device(file.device)},
-                               {.layout = *layout, .code_svma = file.code});
+      object_->add_script_file(
+          {.inode = file.inode, .device = kernel_device(file.device)},
+          {.layout = *layout, .code_svma = file.code, .code_offset = file.code_offset});
 }
 
 /// Keeps the stack of an interpreter until its sample comes.

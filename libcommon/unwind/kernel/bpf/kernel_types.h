@@ -54,6 +54,11 @@ struct file {
   struct inode* f_inode;
 };
 
+struct vm_area_struct {
+  unsigned long vm_start, vm_pgoff;
+  struct file* vm_file;
+};
+
 struct mm_struct {
   unsigned long start_code;
   struct file* exe_file;

@@ -57,21 +57,45 @@ struct {
   __type(value, struct ScriptScratch);
 } script_scratches SEC(".maps");
 
-/// Returns the interpreter of a process whose program is in script_files; null if it is not.
-static __always_inline const struct ScriptLayout* script_of_program(
-    const struct task_struct* task) {
+static __always_inline const struct ScriptFile* script_file(const struct file* file) {
+  const struct inode* inode = BPF_CORE_READ(file, f_inode);
+  const struct ScriptFileKey key = {.inode = BPF_CORE_READ(inode, i_ino),
+                                    .device = BPF_CORE_READ(inode, i_sb, s_dev)};
+  return bpf_map_lookup_elem(&script_files, &key);
+}
+
+/// Notes the interpreter of a process, which is that file's.
+static __always_inline void note_script(uint32_t tgid, const struct ScriptFile* file,
+                                        uint64_t bias) {
+  struct ScriptLayout layout = file->layout;
+  layout.runtime += bias;
+  bpf_map_update_elem(&scripts, &tgid, &layout, BPF_NOEXIST);
+}
+
+/// Called for the mapping that a thread executes.
+static long note_library(struct task_struct* task, struct vm_area_struct* mapping,
+                         const void* unused) {
+  enum { kPageShift = 12 };
+  const struct ScriptFile* file = script_file(BPF_CORE_READ(mapping, vm_file));
+  if (file)
+    note_script(
+        task->tgid, file,
+        BPF_CORE_READ(mapping, vm_start) - ((BPF_CORE_READ(mapping, vm_pgoff) << kPageShift) +
+                                            file->code_svma - file->code_offset));
+  return 0;
+}
+
+/// Finds the interpreter of a process that user space does not know yet, if it is in the process's
+/// program, or in the code that the current thread executes.  Null if there is none.
+static __always_inline const struct ScriptLayout* find_script(struct task_struct* task) {
   if (!has_script_files)
     return 0;
   const uint32_t tgid = task->tgid;
-  const struct inode* inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
-  const struct ScriptFileKey key = {.inode = BPF_CORE_READ(inode, i_ino),
-                                    .device = BPF_CORE_READ(inode, i_sb, s_dev)};
-  const struct ScriptFile* file = bpf_map_lookup_elem(&script_files, &key);
-  if (!file)
-    return 0;
-  struct ScriptLayout layout = file->layout;
-  layout.runtime += BPF_CORE_READ(task, mm, start_code) - file->code_svma;
-  bpf_map_update_elem(&scripts, &tgid, &layout, BPF_NOEXIST);
+  const struct ScriptFile* program = script_file(BPF_CORE_READ(task, mm, exe_file));
+  if (program)
+    note_script(tgid, program, BPF_CORE_READ(task, mm, start_code) - program->code_svma);
+  else
+    bpf_find_vma(task, ((const struct pt_regs*)bpf_task_pt_regs(task))->ip, note_library, 0, 0);
   return bpf_map_lookup_elem(&scripts, &tgid);
 }
 
@@ -249,7 +273,7 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
   struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
   if (!layout)
-    layout = script_of_program(bpf_get_current_task_btf());
+    layout = find_script(bpf_get_current_task_btf());
   if (!layout || !own)
     return 0;
   own->state_count = own->next_state = own->count = 0;
