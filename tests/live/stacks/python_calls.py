@@ -159,7 +159,7 @@ inside({seconds})"""
 
 def whole(seconds):
     shares(seconds)
-    for part in recursion, sorts, generates, awaits, catches, executes, threads, enters, forks:
+    for part in recursion, sorts, generates, awaits, catches, executes, forks, threads, enters:
         part(seconds / 10)
 
 
