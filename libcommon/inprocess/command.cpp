@@ -19,6 +19,7 @@
 #include "base/cli/run.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/file_name.h"
 #include "base/quote.h"
 #include "inprocess/sanitizer.h"
 #include "inprocess/script_line.h"
@@ -78,14 +79,35 @@ std::string own_folder() {
   return self.parent_path();
 }
 
-/// Returns the interpreter from the "#!" line of a file; empty if it is not a script or is
+/// Returns the start of a file, as much as the kernel reads of a "#!" line; empty if it is
 /// unreadable.
-std::string interpreter_of_script(const std::string& path) {
+std::string start_of_file(const std::string& path) {
   std::string line(kScriptLineBytes, '\0');
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const ssize_t bytes = file ? ::read(file.get(), line.data(), line.size()) : -1;
   line.resize(static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
-  return std::string(interpreter_in(line));
+  return line;
+}
+
+/// Returns the interpreter from the "#!" line of a file; empty if it is not a script or is
+/// unreadable.
+std::string interpreter_of_script(const std::string& path) {
+  return std::string(interpreter_in(start_of_file(path)));
+}
+
+/// Returns the program that the line "#! /usr/bin/env PROGRAM" names; empty if the line has another
+/// form.
+std::string program_of_env(const std::string& path) {
+  constexpr std::string_view kBlanks = " \t";
+  const std::string start = start_of_file(path);
+  std::string_view line = start;
+  const std::string_view env = interpreter_in(line);
+  if (file_name(env) != "env")
+    return {};
+  line.remove_prefix(static_cast<std::size_t>(env.end() - line.begin()));
+  line = line.substr(0, line.find('\n'));
+  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+  return std::string(line.substr(0, line.find_first_of(kBlanks)));
 }
 
 void check_program(const std::string& path) {
@@ -131,6 +153,24 @@ std::string find_program(const std::string& name) {
     }
   throw CommandError(name + ": " + errno_text(why),
                      why == ENOENT ? kCommandNotFound : kCannotExecute);
+}
+
+std::vector<std::string> programs_of(const std::string& path) {
+  std::vector<std::string> programs{path};
+  for (int i = 0; i < kMostInterpreters; ++i) {
+    const std::string& script = programs.back();
+    std::string next = interpreter_of_script(script);
+    const std::string of_env = program_of_env(script);
+    for (const std::string& candidate : candidates_for(of_env))
+      if (why_no_program(candidate) == 0) {
+        next = candidate;
+        break;
+      }
+    if (next.empty())
+      break;
+    programs.push_back(std::move(next));
+  }
+  return programs;
 }
 
 void check_takes_library(const std::string& path) {

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace pe::inprocess {
 
 /// Returns the file that execvp(3) would execute for the command `name`.  Throws CommandError.
 std::string find_program(const std::string& name);
+
+/// Returns the program at `path` and, if it is a script, those that the kernel or env(1) executes
+/// for it.
+std::vector<std::string> programs_of(const std::string& path);
 
 /// Throws Error "<path>: is ..." if the dynamic linker would not load a library into the program at
 /// `path`.  Such a program is static, is for another machine, or gets more privileges than we have.

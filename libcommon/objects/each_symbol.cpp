@@ -11,21 +11,17 @@
 #include "base/byte_reader.h"
 
 namespace pe::objects {
-namespace {
-
-constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;
-
-}  // namespace
 
 void for_each_symbol(const Image& image,
                      const std::function<void(std::string_view name, std::uint64_t svma,
-                                              std::uint64_t bytes)>& on_symbol) {
+                                              std::uint64_t bytes)>& on_symbol,
+                     std::uint64_t most_bytes) {
   for (const Section& section : image.sections()) {
     if ((section.type != SHT_SYMTAB && section.type != SHT_DYNSYM) || !image.is_64_bit() ||
         section.link >= image.sections().size())
       continue;
-    const auto symbols = image.read(section, kMostBytes);
-    const auto names = image.read(image.sections()[section.link], kMostBytes);
+    const auto symbols = image.read(section, most_bytes);
+    const auto names = image.read(image.sections()[section.link], most_bytes);
     if (!symbols || !names)
       continue;
     ByteReader reader(*symbols);

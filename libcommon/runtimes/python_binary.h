@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "objects/image.h"
+#include "runtimes/python_layout.h"
 
 namespace pe::runtimes {
 
@@ -20,7 +23,12 @@ struct PythonBinary {
   std::vector<Range> loop;               ///< the code of _PyEval_EvalFrameDefault
 };
 
-/// Returns nullopt if the file has no interpreter, or is not for x86-64.
-std::optional<PythonBinary> find_python(const objects::Image& image);
+/// Returns nullopt if the file has no interpreter, or is not for x86-64.  `may_be_other`: the file
+/// probably has none, so large symbol tables are not read.
+std::optional<PythonBinary> find_python(const objects::Image& image, bool may_be_other = false);
+
+/// Returns the layout of the interpreter in the file, or why it is unknown, as python_layout().
+std::variant<PythonLayout, std::string> layout_in_file(const objects::Image& image,
+                                                       const PythonBinary& binary);
 
 }  // namespace pe::runtimes

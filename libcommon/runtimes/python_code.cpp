@@ -97,25 +97,6 @@ class LineReader {
 
 }  // namespace
 
-std::optional<CodeFields> read_code_fields(Memory& memory, const PythonLayout& layout,
-                                           std::uint64_t code) {
-  std::array<std::byte, kCodeBytes> bytes;
-  const std::size_t used =
-      std::max({layout.file, layout.name, layout.line_table, layout.first_line}) +
-      sizeof(std::uint64_t);
-  if (used > bytes.size() || !memory.read(code, std::span(bytes).first(used)))
-    return std::nullopt;
-  const auto field = [&bytes](std::uint32_t offset, auto& into) {
-    std::memcpy(&into, bytes.data() + offset, sizeof into);
-  };
-  CodeFields fields;
-  field(layout.file, fields.file);
-  field(layout.name, fields.name);
-  field(layout.line_table, fields.line_table);
-  field(layout.first_line, fields.first_line);
-  return fields;
-}
-
 std::optional<std::string> read_python_text(Memory& memory, const PythonLayout& layout,
                                             std::uint64_t text, std::size_t most) {
   constexpr std::uint32_t kKindShift = 2, kKindMask = 7, kIsCompact = 0x20, kIsAscii = 0x40;

@@ -13,19 +13,9 @@
 #include "base/byte_reader.h"
 #include "runtimes/memory.h"
 #include "runtimes/python_layout.h"
+#include "runtimes/python_walk.h"
 
 namespace pe::runtimes {
-
-/// The fields by which a code object differs from another that had its address before.
-struct CodeFields {
-  std::uint64_t file = 0, name = 0, line_table = 0;  ///< avma of their objects
-  std::uint32_t first_line = 0;
-
-  bool operator==(const CodeFields&) const = default;
-};
-/// Returns nullopt if the object is unreadable.
-std::optional<CodeFields> read_code_fields(Memory& memory, const PythonLayout& layout,
-                                           std::uint64_t code);
 
 /// Reads a str object as UTF-8, at most `most` characters of it.  nullopt if it is unreadable, or
 /// not compact, as only old extension modules make them.  U+FFFD replaces what UTF-8 cannot hold.

@@ -7,6 +7,8 @@
 #include <array>
 #include <initializer_list>
 
+#include "runtimes/memory.h"
+
 namespace pe::runtimes {
 namespace {
 

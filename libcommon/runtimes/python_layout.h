@@ -12,9 +12,9 @@
 #include <string>
 #include <variant>
 
-#include "runtimes/memory.h"
-
 namespace pe::runtimes {
+
+class Memory;
 
 /// How the innermost frame of a call of the interpreter's loop from C is marked.
 enum class CallEnd : std::uint8_t {
@@ -50,8 +50,21 @@ struct PythonLayout {
   std::uint32_t wide_data;   ///< the size of PyCompactUnicodeObject
 };
 
+/// The end mark of a shim frame: FRAME_OWNED_BY_CSTACK (pycore_frame.h, 3.12 and 3.13).
+inline constexpr std::uint8_t kOwnedByCStack = 3;
+
+/// In _PyCFrame: bytes from its frame to the pointer to the previous _PyCFrame (3.11 and 3.12).
+inline constexpr std::uint32_t kPreviousOfCFrame = 8;
+
 /// All fields of a frame and of a code object that are read are within these bytes.
 inline constexpr std::uint32_t kFrameBytes = 72, kCodeBytes = 256;
+
+/// Returns whether the fields of a frame are within kFrameBytes.
+constexpr bool has_valid_frame(const PythonLayout& layout) noexcept {
+  constexpr std::uint32_t kMost = kFrameBytes - sizeof(std::uint64_t);
+  return layout.code <= kMost && layout.caller <= kMost && layout.instruction <= kMost &&
+         layout.end_mark < kFrameBytes;
+}
 
 /// Returns the layout of the Python in a process, or why it is unknown: "Python 3.10".  `version`
 /// is the value of its symbol Py_Version; nullopt if it has none, as before 3.11.  `runtime` is the

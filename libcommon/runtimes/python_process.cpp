@@ -14,36 +14,35 @@ constexpr std::size_t kMostNameCharacters = 1000, kMostFileCharacters = 2000;
 std::variant<PythonProcess, std::string> PythonProcess::open(Memory::Read read,
                                                              const PythonBinary& binary,
                                                              std::uint64_t bias) {
-  Memory memory(std::move(read));
+  Memory memory(read);
   const auto version = binary.version ? memory.pointer(*binary.version + bias) : std::nullopt;
   if (binary.version && !version)
     return "";
-  const std::uint64_t runtime = binary.runtime + bias;
-  auto layout = python_layout(memory, version, runtime);
+  auto layout = python_layout(memory, version, binary.runtime + bias);
   if (auto* const why = std::get_if<std::string>(&layout))
     return std::move(*why);
-  PythonProcess process(std::move(memory), std::get<PythonLayout>(layout), runtime);
+  return PythonProcess(std::move(read), std::get<PythonLayout>(layout), binary, bias);
+}
+
+PythonProcess::PythonProcess(Memory::Read read, const PythonLayout& layout,
+                             const PythonBinary& binary, std::uint64_t bias)
+    : memory_(std::move(read)), layout_(layout), runtime_(binary.runtime + bias) {
   for (const auto& [start, end] : binary.loop)
-    process.loop_.push_back({start + bias, end + bias});
-  return process;
+    loop_.push_back({start + bias, end + bias});
 }
 
 const PythonStack& PythonProcess::read_stack(pid_t tid, std::uint64_t thread_pointer) {
   memory_.forget();
   if (threads_.size() >= kMostKnownThreads)
     threads_.clear();
-  std::uint64_t& state = threads_[tid];
-  if (state == 0 || !is_python_thread(memory_, layout_, state, thread_pointer))
-    state = find_python_thread(memory_, layout_, runtime_, thread_pointer);
-  if (state != 0)
-    read_python_stack(memory_, layout_, state, stack_);
-  else
-    stack_ = {};
+  stack_.frames.clear();
+  stack_.is_complete = walk_python_thread(
+      memory_, layout_, {.runtime = runtime_, .thread_pointer = thread_pointer}, threads_[tid],
+      [this](const PythonFrame& frame) { stack_.frames.push_back(frame); });
   return stack_;
 }
 
 void PythonProcess::begin_names() {
-  ++sample_;
   memory_.forget();
   if (codes_.size() >= kMostCodes)
     codes_.clear();
@@ -53,36 +52,33 @@ std::optional<std::uint64_t> PythonProcess::address_of(const PythonFrame& frame,
                                                        const OnNew& on_new) {
   if (frame.code == kNoCode || frame.code == kUnreadableCode)
     return std::nullopt;
-  Code& code = codes_[frame.code];
-  if (code.checked != sample_)
-    check(code, frame.code, on_new);
+  const CodeId id{frame.code, frame.mark};
+  auto known = codes_.find(id);
+  if (known == codes_.end())
+    known = codes_.emplace(id, read_code(id, on_new)).first;
+  const Code& code = known->second;
   if (code.address == 0)
     return std::nullopt;
-  const std::uint64_t offset = frame.instruction - (frame.code + layout_.instructions);
-  const std::uint32_t line = code.lines.line_at(offset);
-  const std::uint32_t first = code.fields.first_line;
+  const std::uint32_t line = frame.place < layout_.instructions
+                                 ? 0
+                                 : code.lines.line_at(frame.place - layout_.instructions);
   // The last address of a range is left for the one that call chains add.
-  return code.address +
-         std::min<std::uint64_t>(line > first ? line - first : 0, stream::kScriptBytes - 2);
+  return code.address + std::min<std::uint64_t>(line > code.first_line ? line - code.first_line : 0,
+                                                stream::kScriptBytes - 2);
 }
 
-/// Reads a code object whose address is new, or has been reused.
-void PythonProcess::check(Code& code, std::uint64_t avma, const OnNew& on_new) {
-  const bool is_new = code.checked == 0;
-  code.checked = sample_;
-  const auto fields = read_code_fields(memory_, layout_, avma);
-  // Without the object, its process has ended since, or the object has: its name is still right.
-  if (!is_new && code.address != 0 && (!fields || *fields == code.fields))
-    return;
-  code.address = 0;
-  code.fields = fields.value_or(CodeFields{});
-  const auto name =
-      fields ? read_python_text(memory_, layout_, fields->name, kMostNameCharacters) : std::nullopt;
+PythonProcess::Code PythonProcess::read_code(const CodeId& id, const OnNew& on_new) {
+  const auto fields = read_code_fields(memory_, layout_, id.avma);
+  if (!fields || code_mark(*fields) != id.mark)
+    return {};
+  const auto name = read_python_text(memory_, layout_, fields->name, kMostNameCharacters);
   if (!name)
-    return;
+    return {};
   auto file = read_python_text(memory_, layout_, fields->file, kMostFileCharacters);
-  code.lines = read_line_table(memory_, layout_, *fields);
-  code.address = stream::script_address(on_new({*name, file.value_or(""), fields->first_line}));
+  const std::uint32_t line = fields->first_line;
+  return {.first_line = line,
+          .lines = read_line_table(memory_, layout_, *fields),
+          .address = stream::script_address(on_new({*name, file.value_or(""), line}))};
 }
 
 }  // namespace pe::runtimes

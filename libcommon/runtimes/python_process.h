@@ -1,7 +1,7 @@
 // A process that runs CPython: the stacks of its threads, and the names of its functions.
 //
-// Names are read once for each code object.  An address may be reused, so the fields of an object
-// are compared once in each sample.
+// Names are read once for each code object.  An address may be reused, also before the names are
+// read, so each frame has a mark of the object that it had at the sample.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -31,6 +31,9 @@ class PythonProcess {
   static std::variant<PythonProcess, std::string> open(Memory::Read read,
                                                        const PythonBinary& binary,
                                                        std::uint64_t bias);
+  /// The interpreter of a file with a known layout; reads nothing yet.
+  PythonProcess(Memory::Read read, const PythonLayout& layout, const PythonBinary& binary,
+                std::uint64_t bias);
 
   /// Reads the stack of a thread, which should be stopped; without frames if it runs no Python.
   /// `thread_pointer` is its base of the segment FS.  Valid until the next call.
@@ -41,7 +44,7 @@ class PythonProcess {
   /// A sample's names are read from now on: the process has run since those of the last one.
   void begin_names();
   /// Returns the address of a frame in the stream, as of an innermost frame
-  /// (stream/script_mapping.h); nullopt if its code object is unreadable.
+  /// (stream/script_mapping.h); nullopt if its code object is unreadable, or gone since the sample.
   std::optional<std::uint64_t> address_of(const PythonFrame& frame, const OnNew& on_new);
 
   /// The code of the interpreter's loop, in avma.
@@ -51,24 +54,29 @@ class PythonProcess {
 
  private:
   struct Code {
-    CodeFields fields;
+    std::uint32_t first_line = 0;
     LineTable lines;
     std::uint64_t address = 0;  ///< in the stream; 0: unreadable
-    std::uint64_t checked = 0;  ///< the sample in which its fields were last compared
+  };
+  struct CodeId {
+    std::uint64_t avma = 0;
+    std::uint32_t mark = 0;
+    bool operator==(const CodeId&) const = default;
+  };
+  struct HashOfCode {
+    std::size_t operator()(const CodeId& id) const noexcept {
+      return std::hash<std::uint64_t>()(id.avma ^ id.mark);
+    }
   };
 
-  PythonProcess(Memory memory, const PythonLayout& layout, std::uint64_t runtime)
-      : memory_(std::move(memory)), layout_(layout), runtime_(runtime) {}
-
-  void check(Code& code, std::uint64_t avma, const OnNew& on_new);
+  Code read_code(const CodeId& id, const OnNew& on_new);
 
   Memory memory_;
   PythonLayout layout_;
   std::uint64_t runtime_;
   std::vector<PythonBinary::Range> loop_;
   std::unordered_map<pid_t, std::uint64_t> threads_;  ///< by tid: the avma of PyThreadState
-  std::unordered_map<std::uint64_t, Code> codes_;     ///< by avma
-  std::uint64_t sample_ = 0;
+  std::unordered_map<CodeId, Code, HashOfCode> codes_;
   PythonStack stack_;
 };
 

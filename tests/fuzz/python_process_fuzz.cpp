@@ -7,6 +7,7 @@
 #include <span>
 #include <variant>
 
+#include "inprocess/sampler/python_words.h"
 #include "require.h"
 #include "support/fake_python.h"
 
@@ -39,6 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     constexpr std::size_t kMostNamed = 100;
     for (const auto& frame :
          std::span(stack.frames).first(std::min(stack.frames.size(), kMostNamed))) {
+      require(inprocess::python_frame(inprocess::python_words(frame)).place == frame.place);
       const auto address = process->address_of(frame, [&](const stream::ScriptFunction& function) {
         const auto again = stream::parse_script_path(stream::script_path(function));
         require(again && again->line == function.line);

@@ -31,8 +31,15 @@ class FakePython {
       publish(version);
     auto memory = this->memory();
     layout_ = std::get<runtimes::PythonLayout>(runtimes::python_layout(memory, version, kRuntime));
-    interpreter_ = room(0x2000);
+    add_interpreter();
+  }
+
+  /// Adds a newer interpreter, which gets the threads from now on.
+  void add_interpreter() {
+    const std::uint64_t older = std::exchange(interpreter_, room(0x2000));
+    put(interpreter_ + layout_.next_interpreter, older);
     put(kRuntime + layout_.first_interpreter, interpreter_);
+    last_thread_ = 0;
   }
 
   [[nodiscard]] const runtimes::PythonLayout& layout() const noexcept { return layout_; }
@@ -130,6 +137,16 @@ class FakePython {
     put(state + layout_.frame, frame);
     put(interpreter_ + layout_.first_thread, state);
     return state;
+  }
+
+  /// Adds a call of the interpreter's loop whose frame is not set yet: it has an older one.
+  void enter_loop(std::uint64_t state, const Stack& older) {
+    const std::uint64_t c_frame = room(32);
+    std::uint64_t outer = 0;
+    std::memcpy(&outer, bytes_.data() + (state + layout_.frame - kBase), sizeof outer);
+    put(c_frame + layout_.frame_of_c_frame, older.innermost);
+    put(c_frame + layout_.frame_of_c_frame + runtimes::kPreviousOfCFrame, outer);
+    put(state + layout_.frame, c_frame);
   }
 
  private:

@@ -54,9 +54,11 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
   record::add_stacks(closing, stacks);
   stream_->scripts().describe(closing);
   stream_->java().describe(closing);
-  if (request_.engine != record::Engine::kPtrace && !bpf_ && stream_->has_unread_scripts())
+  const bool is_perf = !bpf_ && request_.engine != record::Engine::kPtrace &&
+                       request_.engine != record::Engine::kSignal;
+  if (is_perf && stream_->has_unread_scripts())
     closing.doubt("this engine does not read the functions of Python",
-                  "use --engine bpf or --engine ptrace");
+                  "use --engine bpf, ptrace or signal");
   record::finish_keeping(*stream_, closing);
   return closing;
 }

@@ -15,8 +15,8 @@
 // They are never reset: byte n of a ring is at n % ring_bytes.  Only the thread's own signal
 // handler moves head, and only the reader moves tail.
 //
-// A ring holds finished PERF_RECORD_SAMPLE records of sample_attr().  Records may wrap around to
-// the ring's start.
+// A ring holds finished PERF_RECORD_SAMPLE records of sample_attr().  The record of a stack in
+// Python precedes its sample (python_words.h).  Records may wrap around to the ring's start.
 //
 // The process is untrusted, so the reader must check all data.  Numbers are in host order.
 // SPDX-License-Identifier: MIT
@@ -31,12 +31,13 @@
 
 #include "base/clock.h"
 #include "inprocess/runtime/tick.h"
+#include "runtimes/python_layout.h"
 #include "stream/records/record.h"
 #include "stream/records/user_registers.h"
 
 namespace pe::inprocess {
 
-inline constexpr std::uint64_t kMagic = 0x33676e6973637065;  ///< "epcsing3", the layout's version
+inline constexpr std::uint64_t kMagic = 0x34676e6973637065;  ///< "epcsing4", the layout's version
 
 /// In /proc/PID/maps the file is "/memfd:<this>".
 inline constexpr const char* kMemoryName = "pe-sampler";
@@ -65,6 +66,13 @@ enum class TimerKind : std::uint32_t {
 
 inline constexpr std::size_t kWantedTids = 16;
 
+/// The interpreter of a process.
+struct PythonOfProcess {
+  std::uint32_t is_known;  ///< 1: the other fields are valid; written last
+  runtimes::PythonLayout layout;
+  std::uint64_t runtime;  ///< avma of _PyRuntime
+};
+
 // Each cache line has only fields of one writing thread or process.
 struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint64_t magic;  ///< kMagic, written last
@@ -91,6 +99,8 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
 
   /// Written by the reader: threads that the process has not found itself.  0: none.
   alignas(64) std::uint32_t wanted_tids[kWantedTids];
+  /// Written by the reader.
+  alignas(64) PythonOfProcess python;
 };
 static_assert(sizeof(Header) <= kMapsAt);
 

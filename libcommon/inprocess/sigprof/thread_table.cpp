@@ -155,13 +155,12 @@ void ThreadTable::take(std::uint32_t number, const siginfo_t& signal,
   if (load_published(slot.shared.state) != kLive)
     return;
   const std::uint32_t weight = slot.timer.weight_of(signal);
-  if (weight != 0)
-    take_sample({.thread = slot.shared,
-                 .ring = slot.ring,
-                 .settings = options_,
-                 .pid = pid_,
-                 .stack = slot.stack},
-                weight, context);
+  if (weight == 0)
+    return;
+  RingWriter ring(slot.shared, slot.ring, options_.ring_bytes);
+  take_sample(
+      {.thread = slot.shared, .ring = ring, .settings = options_, .pid = pid_, .stack = slot.stack},
+      weight, context);
 }
 
 std::uint32_t ThreadTable::used() const noexcept { return load_published(used_); }

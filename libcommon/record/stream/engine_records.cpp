@@ -74,7 +74,7 @@ void EngineRecords::write(Bytes records, bool is_sample) {
     return;
   history_.apply(record);
   if (scripts_)
-    scripts_->follow(history_);
+    scripts_->follow(history_, now_ns_);
 }
 
 /// Writes how many records have been lost, once there is room again.
@@ -115,7 +115,13 @@ void EngineRecords::sample(const CopiedSample& sample) {
   if (sample.user_part.empty())
     return write_copied(sample);
   builder_.add_bytes(sample.user_part);
-  write(bytes_of_text(builder_.finish()), true);
+  const Bytes record = bytes_of_text(builder_.finish());
+  records_.clear();
+  add_script(sample);
+  if (records_.empty())
+    return write(record, true);
+  records_.insert(records_.end(), record.begin(), record.end());
+  write(records_, true);
 }
 
 /// Writes the rest of a sample that we have copied ourselves, and before it the stack behind the

@@ -97,7 +97,7 @@ void RecordedStream::follow(const stream::Record& record) {
   if (tables_)
     tables_->follow(stream::time_of(record, attr_));
   if (reader_ != nullptr)
-    reader_->follow(history_);
+    reader_->follow(history_, stream::time_of(record, attr_));
   const auto& change = history_.mapping_change();
   if (change && keeper_)
     keeper_->follow(*change);

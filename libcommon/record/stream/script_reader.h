@@ -29,7 +29,28 @@ bool may_be_interpreter(std::string_view path);
 class ScriptReader {
  public:
   /// Must be called after each record that `history` has applied, always with the same history.
-  void follow(const stream::History& history);
+  /// `time_ns` is that record's time.
+  void follow(const stream::History& history, std::uint64_t time_ns);
+
+  /// Examines a program before it is started.
+  void expect(const std::string& path);
+  /// The kernel has found an interpreter of take_files() in a sample of that time.  `runtime` is
+  /// the avma of its _PyRuntime.  The records of the process's start may follow later.
+  void see(std::uint32_t pid, std::uint64_t file, std::uint64_t runtime, std::uint64_t time_ns);
+
+  /// A file with an interpreter whose frames can be read.
+  struct File {
+    std::uint64_t number = 0;             ///< for see()
+    std::uint64_t inode = 0, device = 0;  ///< as stat(2) returns them
+    std::uint64_t code = 0;               ///< svma of its lowest code
+    std::uint64_t code_offset = 0;        ///< where the file has that code
+    std::uint64_t runtime = 0;            ///< svma
+    runtimes::PythonLayout layout = {};
+  };
+  /// Returns the files that were found since the last call.
+  std::vector<File> take_files() { return std::exchange(new_files_, {}); }
+  /// Returns the number of the file in which a process's interpreter is; 0 if it has none.
+  [[nodiscard]] std::uint64_t file_of(std::uint32_t pid) const;
 
   /// Returns the processes whose interpreter was found or lost since the last call.
   std::set<std::uint32_t> take_changed() { return std::exchange(changed_, {}); }
@@ -49,23 +70,30 @@ class ScriptReader {
  private:
   struct Process {
     runtimes::PythonProcess python;
+    std::uint64_t file = 0;       ///< its number
+    std::uint64_t seen_ns = 0;    ///< when the kernel found it before we did
     bool has_unreadable = false;  ///< the stream has the function of unreadable frames
   };
 
   struct Binary {
-    std::optional<runtimes::PythonBinary> python;  ///< nullopt: the file has no interpreter
+    runtimes::PythonBinary python;
     std::vector<objects::Segment> segments;
+    std::optional<runtimes::PythonLayout> layout;  ///< nullopt: the file does not have it
   };
 
   void forget(std::uint32_t pid);
   void open(std::uint32_t pid, const stream::Mapping& mapping);
-  const Binary& binary_of(std::uint32_t pid, const stream::Mapping& mapping);
+  std::uint64_t file_of(std::uint32_t pid, const stream::Mapping& mapping);
+  std::uint64_t examine(const objects::OpenResult& opened, bool has_name);
 
-  std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
-  std::unordered_map<const stream::MappedFile*, Binary> binaries_;
+  std::unordered_map<std::uint32_t, Process> processes_;                  ///< by pid
+  std::vector<Binary> binaries_;                                          ///< by number, from 1 on
+  std::unordered_map<const stream::MappedFile*, std::uint64_t> numbers_;  ///< 0: no interpreter
+  std::vector<File> new_files_;
   std::set<std::uint32_t> changed_;
-  std::set<std::string> unknown_;  ///< interpreters whose frames cannot be read
-  std::uint32_t next_number_ = 1;  ///< of functions; 0 is that of unreadable frames
+  std::set<std::string> unknown_;      ///< interpreters whose frames cannot be read
+  std::set<std::uint32_t> forbidden_;  ///< processes whose memory we may not read
+  std::uint32_t next_number_ = 1;      ///< of functions; 0 is that of unreadable frames
   std::uint64_t frames_ = 0, unreadable_ = 0;
   ScriptStack stack_;
 };

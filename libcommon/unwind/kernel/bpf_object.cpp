@@ -130,6 +130,7 @@ class LoadedObject final : public BpfObject {
   bool add_target(std::uint32_t tgid, TargetStart start) override;
   bool set_script(std::uint32_t tgid, const ScriptLayout& layout) override;
   void forget_script(std::uint32_t tgid) override;
+  bool add_script_file(const ScriptFileKey& key, const ScriptFile& file) override;
 
   [[nodiscard]] int ring_fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
   std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) override;
@@ -228,6 +229,11 @@ bool LoadedObject::set_script(std::uint32_t tgid, const ScriptLayout& layout) {
 
 void LoadedObject::forget_script(std::uint32_t tgid) {
   bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.scripts), &tgid);
+}
+
+bool LoadedObject::add_script_file(const ScriptFileKey& key, const ScriptFile& file) {
+  skeleton_->bss->has_script_files = 1;
+  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.script_files), &key, &file, BPF_ANY) == 0;
 }
 
 /// Does not use libbpf's own function, which would start the counter.

@@ -112,6 +112,9 @@ class BpfObject : public TableStore {
   virtual bool set_script(std::uint32_t tgid, const ScriptLayout& layout) = 0;
   /// Does nothing if the process is not known.
   virtual void forget_script(std::uint32_t tgid) = 0;
+  /// From now on samples of all processes that run this program come with those stacks.  Returns
+  /// false if there are too many such programs.
+  virtual bool add_script_file(const ScriptFileKey& key, const ScriptFile& file) = 0;
 
   /// The descriptor to poll(2) for samples.
   [[nodiscard]] virtual int ring_fd() const = 0;

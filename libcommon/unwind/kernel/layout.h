@@ -117,8 +117,10 @@ struct ProcessMappings {
 };
 
 enum {
-  kMaxScripts = 1024,      ///< processes
+  kMaxScripts = 1024,  ///< processes
+  kMaxScriptFiles = 256,
   kScriptFrameBytes = 72,  ///< all fields of a frame are within them
+  kScriptCodeBytes = 96,   ///< the used fields of a code object are within them
   kScriptShimOwner = 3,    ///< the end mark of a frame that only ends a call
 };
 
@@ -133,11 +135,29 @@ struct ScriptLayout {
   uint32_t code, caller, instruction;
   uint32_t end_mark;      ///< one byte
   uint32_t has_end_flag;  ///< the mark of the last frame of a call is not 0; else a shim follows
+  uint32_t binary;        ///< a number that user space has given to the interpreter's file
+  uint32_t code_start;    ///< in a code object: the next four count from here
+  uint32_t file, name, line_table;
+  uint32_t first_line;  ///< four bytes
   uint32_t unused;
 };
 
+/// Identifies a file, as stat(2) does, but with the kernel's form of the device.
+struct ScriptFileKey {
+  uint64_t inode;
+  uint64_t device;  ///< major << 20 | minor
+};
+
+/// A program or library with an interpreter.  By it the kernel finds the interpreter of a process
+/// that user space does not know yet.
+struct ScriptFile {
+  struct ScriptLayout layout;  ///< its `runtime` is a svma
+  uint64_t code_svma;          ///< the lowest svma of code: a program's is at mm->start_code
+  uint64_t code_offset;        ///< where the file has that code
+};
+
 #ifdef __cplusplus
-static_assert(sizeof(ScriptLayout) == 64);
+static_assert(sizeof(ScriptLayout) == 88);
 static_assert(sizeof(RuleEntry) == 8 && sizeof(Mapping) == 32);
 static_assert(sizeof(ProcessMappings) == 32 + 32 * kMaxMappings);
 }  // namespace pe::unwind

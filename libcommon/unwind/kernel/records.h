@@ -31,7 +31,7 @@ enum {
   kPassedStackBytes = 32768,
   kPassedRegisters = 17,
   kMaxKernelFrames = 127,   ///< the default of kernel.perf_event_max_stack
-  kMaxScriptFrames = 2048,  ///< of an interpreter
+  kMaxScriptFrames = 8192,  ///< of an interpreter
   kMaxWakers = 4,
 };
 
@@ -75,9 +75,10 @@ enum RecordKind {
   kRecordWholeStack,  ///< ... and its user stack, as words: there is no room for its number
   kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
   kRecordWaitEnded,   ///< only a SampleRecord: see SampleRecord::cookie
-  /// ... and the stack in the thread's interpreter: two words for each frame, its code object and
-  /// its instruction.  The sample itself follows, with the same thread and time.  `stop` is
-  /// kStopTooDeep if outer frames are missing.
+  /// ... and the stack in the thread's interpreter: two words for each frame, as in
+  /// inprocess/sampler/python_words.h.  The sample itself follows, with the same thread and time.
+  /// `stop` is kStopTooDeep if outer frames are missing, `ip` is the interpreter's
+  /// ScriptLayout::runtime, and `cookie` is its ScriptLayout::binary.
   kRecordScript,
 };
 

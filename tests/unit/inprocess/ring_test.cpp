@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "inprocess/sampler/core/ring_writer.h"
+#include "inprocess/sampler/python_words.h"
 #include "stream/records/sample.h"
 
 namespace {
@@ -127,6 +128,78 @@ BOOST_AUTO_TEST_CASE(a_record_shows_whether_its_stack_is_cut) {
   BOOST_TEST(for_each_sample(
       ring.take(), [&](const stream::Sample& sample) { cut.push_back(sample.has_full_copy()); }));
   BOOST_TEST(cut == (std::vector<bool>{false, true, false, true, false, true}));
+}
+
+BOOST_AUTO_TEST_CASE(a_record_of_words_appears_with_the_sample_that_follows) {
+  Ring ring;
+  RingWriter writer(ring.thread, ring.bytes.data(), Ring::kBytes);
+  writer.begin_words(77, inprocess::record_bytes(8));
+  BOOST_TEST(writer.add_words({5, 6}));
+  writer.finish_words(1);
+  BOOST_TEST(ring.thread.head == 0U);
+  SampleHead head{};
+  head.abi = PERF_SAMPLE_REGS_ABI_64;
+  writer.add_stack(stack_of(8, 0).data(), 8);
+  writer.finish(head, false);
+  const std::vector<std::byte> bytes = ring.take();
+  ByteReader reader(bytes);
+  const auto words = stream::take_record(reader);
+  BOOST_TEST_REQUIRE(words.has_value());
+  BOOST_TEST(words->type == 77U);
+  BOOST_TEST(words->misc == 1U);
+  BOOST_TEST(words->bytes.size() == 24U);
+  BOOST_TEST(ByteReader(words->body()).take<std::uint64_t>().value() == 5U);
+  unsigned samples = 0;
+  BOOST_TEST(for_each_sample(Bytes(bytes).subspan(24), [&](const auto&) { ++samples; }));
+  BOOST_TEST(samples == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(words_leave_room_for_their_sample) {
+  Ring ring;
+  RingWriter writer(ring.thread, ring.bytes.data(), Ring::kBytes);
+  writer.begin_words(77, inprocess::record_bytes(64));
+  while (writer.add_words({1, 1})) {
+  }
+  writer.finish_words(0);
+  BOOST_TEST(writer.has_room(64));
+  BOOST_TEST(!writer.has_room(96));
+  ring.write(1, stack_of(Ring::kBytes - inprocess::record_bytes(0), 0));
+  RingWriter full(ring.thread, ring.bytes.data(), Ring::kBytes);
+  full.begin_words(77, 8);
+  BOOST_TEST(!full.add_words({1, 1}));
+  full.finish_words(0);
+  BOOST_TEST(!full.has_room(0));
+}
+
+BOOST_AUTO_TEST_CASE(more_words_than_a_record_holds_are_several_records) {
+  constexpr std::uint32_t kBytes = 1 << 18;
+  inprocess::Thread thread{};
+  std::vector<std::byte> bytes(kBytes);
+  RingWriter writer(thread, bytes.data(), kBytes);
+  writer.begin_words(77, 0);
+  constexpr std::uint64_t kCount = 8000;
+  for (std::uint64_t i = 0; i < kCount; ++i)
+    BOOST_REQUIRE(writer.add_words({i, i}));
+  writer.finish_words(0);
+  SampleHead head{};
+  writer.finish(head, false);
+  ByteReader reader(bytes);
+  std::uint64_t next = 0;
+  for (auto record = stream::take_record(reader); record->type == 77;
+       record = stream::take_record(reader))
+    for (ByteReader words(record->body()); !words.empty(); ++next)
+      BOOST_REQUIRE(words.take<inprocess::PythonWords>().value()[0] == next);
+  BOOST_TEST(next == kCount);
+}
+
+BOOST_AUTO_TEST_CASE(frames_of_python_come_back_from_their_words) {
+  using runtimes::PythonFrame;
+  for (const PythonFrame& frame :
+       {PythonFrame{0x7fff'1234'5678, 192, 0x89ab'cdef, false}, PythonFrame{16, ~0U, ~0U, true},
+        PythonFrame{.ends_call = true}, PythonFrame{.code = runtimes::kUnreadableCode}})
+    BOOST_CHECK(inprocess::python_frame(inprocess::python_words(frame)) == frame);
+  BOOST_TEST(runtimes::python_place(100, 104) == 4U);
+  BOOST_TEST(runtimes::python_place(100, 0) == ~0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

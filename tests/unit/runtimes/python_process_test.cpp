@@ -36,6 +36,13 @@ struct Named {
   }
 };
 
+/// The frame of a function at its first instruction, as a sample has it.
+PythonFrame frame_of(const FakePython& fake, std::uint64_t code) {
+  auto memory = fake.memory();
+  const auto fields = runtimes::read_code_fields(memory, fake.layout(), code);
+  return {code, fake.layout().instructions, runtimes::code_mark(fields.value()), true};
+}
+
 }  // namespace
 
 BOOST_DATA_TEST_CASE(reads_frames_and_the_ends_of_calls, kVersions, version) {
@@ -141,20 +148,33 @@ BOOST_AUTO_TEST_CASE(a_reused_code_object_gets_its_new_name) {
   const auto name = fake.ascii("new");
   PythonProcess process = fake.process();
   Named named;
-  const PythonFrame frame{code, code, true};
+  const PythonFrame old_frame = frame_of(fake, code);
   process.begin_names();
-  BOOST_TEST(named.address_of(process, frame).value() == stream::script_address(1));
-  process.begin_names();
-  BOOST_TEST(named.address_of(process, frame).value() == stream::script_address(1));
+  BOOST_TEST(named.address_of(process, old_frame).value() == stream::script_address(1));
   fake.put(code + fake.layout().name, name);
   process.begin_names();
-  BOOST_TEST(named.address_of(process, frame).value() == stream::script_address(2));
+  BOOST_TEST(named.address_of(process, frame_of(fake, code)).value() == stream::script_address(2));
   BOOST_TEST(named.functions.back().name == "new");
+  // A sample of before may arrive later.
+  BOOST_TEST(named.address_of(process, old_frame).value() == stream::script_address(1));
+}
+
+BOOST_AUTO_TEST_CASE(a_code_object_that_was_replaced_before_its_name_was_read_is_unreadable) {
+  FakePython fake(FakePython::k311);
+  const auto code = fake.code("old", "a.py", 1, "");
+  const PythonFrame frame = frame_of(fake, code);
+  fake.put(code + fake.layout().first_line, std::uint32_t{2});
+  PythonProcess process = fake.process();
+  Named named;
+  process.begin_names();
+  BOOST_TEST(!named.address_of(process, frame));
+  BOOST_TEST(named.functions.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_known_code_object_keeps_its_name_when_the_process_is_gone) {
   FakePython fake(FakePython::k311);
   const auto code = fake.code("f", "a.py", 1, "");
+  const PythonFrame frame = frame_of(fake, code);
   bool is_gone = false;
   const runtimes::PythonBinary binary{.runtime = 0, .version = FakePython::kVersionAt, .loop = {}};
   auto opened = PythonProcess::open(
@@ -163,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_known_code_object_keeps_its_name_when_the_process_is_gone
   Named named;
   for (int sample = 0; sample < 2; ++sample) {
     process.begin_names();
-    BOOST_TEST(named.address_of(process, {code, code, true}).value() == stream::script_address(1));
+    BOOST_TEST(named.address_of(process, frame).value() == stream::script_address(1));
     is_gone = true;
   }
 }
@@ -174,9 +194,43 @@ BOOST_AUTO_TEST_CASE(a_code_object_without_a_readable_name_has_no_address) {
   PythonProcess process = fake.process();
   Named named;
   process.begin_names();
-  BOOST_TEST(!named.address_of(process, {code, code, true}));
-  BOOST_TEST(!named.address_of(process, {FakePython::kNowhere, 0, true}));
+  BOOST_TEST(!named.address_of(process, frame_of(fake, code)));
+  BOOST_TEST(!named.address_of(process, {.code = FakePython::kNowhere}));
   BOOST_TEST(!named.address_of(process, {.code = kUnreadableCode}));
+}
+
+BOOST_DATA_TEST_CASE(a_thread_has_the_frames_of_all_interpreters_that_it_has_entered, kVersions,
+                     version) {
+  FakePython fake(version);
+  const auto code = fake.code("f", "a.py", 1, "");
+  FakePython::Stack outer, inner;
+  fake.add_frame(outer, code, 0, true);
+  fake.add_frame(inner, code, 2, true);
+  fake.thread(outer);
+  PythonProcess process = fake.process();
+  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.size() == 1U);
+  fake.add_interpreter();
+  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.size() == 1U);
+  fake.thread(inner);
+  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  BOOST_TEST_REQUIRE(read.frames.size() == 2U);
+  BOOST_TEST(read.frames[0].place == read.frames[1].place + 2);
+  BOOST_TEST(read.frames[0].ends_call);
+}
+
+BOOST_DATA_TEST_CASE(a_generator_that_has_returned_does_not_hide_its_callers,
+                     (std::vector{FakePython::k311, FakePython::k312}), version) {
+  FakePython fake(version);
+  FakePython::Stack callers, generator;
+  fake.add_frame(callers, fake.code("f", "a.py", 1, ""), 0, true);
+  fake.add_frame(generator, fake.code("g", "a.py", 1, ""), 0, false);
+  const auto state = fake.thread(callers);
+  fake.enter_loop(state, generator);
+  PythonProcess process = fake.process();
+  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  BOOST_TEST_REQUIRE(read.frames.size() == 1U);
+  BOOST_TEST(read.is_complete);
+  BOOST_TEST(read.frames[0].ends_call);
 }
 
 BOOST_AUTO_TEST_CASE(unknown_versions_are_named) {

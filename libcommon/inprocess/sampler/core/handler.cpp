@@ -11,6 +11,8 @@
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
 #include "inprocess/sampler/core/process.h"
+#include "inprocess/sampler/core/ring_writer.h"
+#include "inprocess/sampler/core/take_python.h"
 #include "inprocess/sampler/core/take_sample.h"
 
 namespace pe::inprocess {
@@ -49,8 +51,12 @@ void keep_program_action(const struct sigaction& action) noexcept {
 
 /// Records a sample of the thread in a slot.
 void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& context) noexcept {
-  take_sample({.thread = process.thread(slot),
-               .ring = process.ring(slot),
+  Thread& thread = process.thread(slot);
+  RingWriter ring(thread, process.ring(slot), process.settings.ring_bytes);
+  take_python(process.header().python, process.own[slot].python_state,
+              record_bytes(process.settings.stack_bytes), ring);
+  take_sample({.thread = thread,
+               .ring = ring,
                .settings = process.settings,
                .pid = process.pid,
                .stack = process.own[slot].stack},

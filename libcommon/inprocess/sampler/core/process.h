@@ -21,8 +21,9 @@ namespace pe::inprocess {
 struct OwnThread {
   StackBounds stack;
   ThreadTimer timer;
-  bool is_armed;  ///< a signal with the timer's cookie is a sample
-  bool is_found;  ///< not started by our pthread_create: we do not notice its end yet
+  bool is_armed;               ///< a signal with the timer's cookie is a sample
+  bool is_found;               ///< not started by our pthread_create: we do not notice its end yet
+  std::uint64_t python_state;  ///< avma of its PyThreadState, if known; see take_python()
 };
 
 struct Process {

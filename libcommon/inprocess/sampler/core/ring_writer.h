@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,6 +29,35 @@ class RingWriter {
   [[nodiscard]] bool has_room(std::uint64_t stack_bytes) const noexcept {
     const std::uint64_t used = head_ - load_published(thread_.tail);
     return used <= ring_bytes_ && record_bytes(stack_bytes) <= ring_bytes_ - used;
+  }
+
+  /// Starts records of words, which the reader sees together with the sample that follows.
+  /// `sample_bytes` stay free for that sample.
+  void begin_words(std::uint32_t type, std::uint64_t sample_bytes) noexcept {
+    const std::uint64_t used = head_ - load_published(thread_.tail);
+    const std::uint64_t left = used <= ring_bytes_ ? ring_bytes_ - used : 0;
+    words_type_ = type;
+    words_end_ = head_ + (left - std::min(left, sample_bytes));
+    at_ = head_ + sizeof(perf_event_header);
+  }
+  /// Returns false if there is no room.
+  bool add_words(const std::array<std::uint64_t, 2>& words) noexcept {
+    constexpr std::uint64_t kMostBytes = 65'520;
+    if (at_ - head_ + sizeof words > kMostBytes)
+      finish_words(0);
+    if (at_ + sizeof words > words_end_)
+      return false;
+    at_ = put_word(put_word(at_, words[0]), words[1]);
+    return true;
+  }
+  /// Finishes the record; drops it if it is empty.
+  void finish_words(std::uint16_t misc) noexcept {
+    if (at_ == head_ + sizeof(perf_event_header))
+      return;
+    const perf_event_header header{words_type_, misc, static_cast<std::uint16_t>(at_ - head_)};
+    put(head_, &header, sizeof header);
+    head_ = at_;
+    at_ = head_ + sizeof header;
   }
 
   /// Adds to the stack of the unfinished record.
@@ -77,6 +107,9 @@ class RingWriter {
   std::uint64_t ring_bytes_;
   std::uint64_t head_;
   std::uint64_t stack_bytes_ = 0;
+  // Of the record of words:
+  std::uint32_t words_type_ = 0;
+  std::uint64_t at_ = 0, words_end_ = 0;
 };
 
 }  // namespace pe::inprocess

@@ -73,7 +73,7 @@ void take_sample(const SampledThread& sampled, std::uint32_t weight,
   const bool is_known = bounds.end != 0;
   const std::uint64_t most = sampled.settings.stack_bytes;
   const std::uint64_t wanted = is_known ? std::min(most, bounds.end - sp) : unknown_bytes(sp, most);
-  RingWriter ring(thread, sampled.ring, sampled.settings.ring_bytes);
+  RingWriter& ring = sampled.ring;
   if (!ring.has_room(wanted)) {
     count_own(thread.lost_samples, std::uint64_t{1});
     count_own(thread.lost_weight, std::uint64_t{weight});

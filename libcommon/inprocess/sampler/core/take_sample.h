@@ -10,13 +10,14 @@
 #include <cstdint>
 
 #include "inprocess/runtime/stack_bounds.h"
+#include "inprocess/sampler/core/ring_writer.h"
 #include "inprocess/sampler/layout.h"
 
 namespace pe::inprocess {
 
 struct SampledThread {
   Thread& thread;  ///< the calling one
-  std::byte* ring;
+  RingWriter& ring;
   const SampleSettings& settings;
   std::uint32_t pid;
   StackBounds stack;  ///< zeros if unknown

@@ -2,11 +2,13 @@
 #include "record/engines/kernel/bpf_engine.h"
 
 #include <fmt/format.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <bit>
 
 #include "base/plural.h"
+#include "inprocess/sampler/python_words.h"
 #include "record/own_cost.h"
 #include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
@@ -26,6 +28,51 @@ std::size_t ring_bytes(const Request& request, std::size_t cpus) {
   if (request.ring_pages)
     return std::min(kMost, std::bit_ceil(*request.ring_pages * kPageBytes * cpus));
   return std::clamp(std::bit_ceil(kOfCpu * cpus), kLeast, kMost);
+}
+
+/// Returns a device's number in the kernel's form (include/linux/kdev_t.h).
+std::uint64_t kernel_device(dev_t device) {
+  constexpr unsigned kMinorBits = 20;
+  return std::uint64_t{gnu_dev_major(device)} << kMinorBits | gnu_dev_minor(device);
+}
+
+/// Returns nullopt if the kernel's program cannot read frames of that layout.
+std::optional<unwind::ScriptLayout> kernel_layout(const runtimes::PythonLayout& layout,
+                                                  std::uint64_t runtime, std::uint64_t file) {
+  constexpr std::uint32_t kWordBytes = 8, kHalfBytes = 4;
+  const std::uint32_t words = layout.code | layout.caller | layout.instruction | layout.file |
+                              layout.name | layout.line_table;
+  // The part of a code object that the kernel's program reads.
+  const std::uint32_t first =
+      std::min({layout.file, layout.name, layout.line_table, layout.first_line}) / kWordBytes *
+      kWordBytes;
+  const std::uint32_t last =
+      std::max({layout.file, layout.name, layout.line_table, layout.first_line});
+  if (words % kWordBytes != 0 || layout.first_line % kHalfBytes != 0 ||
+      last - first > unwind::kScriptCodeBytes - kWordBytes)
+    return std::nullopt;
+  return unwind::ScriptLayout{
+      .runtime = runtime,
+      .first_interpreter = layout.first_interpreter,
+      .next_interpreter = layout.next_interpreter,
+      .first_thread = layout.first_thread,
+      .next_thread = layout.next_thread,
+      .thread_id = layout.thread_id,
+      .frame = layout.frame,
+      .has_c_frame = layout.has_c_frame ? 1U : 0U,
+      .frame_of_c_frame = layout.frame_of_c_frame,
+      .code = layout.code,
+      .caller = layout.caller,
+      .instruction = layout.instruction,
+      .end_mark = layout.end_mark,
+      .has_end_flag = layout.call_end == runtimes::CallEnd::kEntryFlag ? 1U : 0U,
+      .binary = static_cast<std::uint32_t>(file),
+      .code_start = first,
+      .file = layout.file - first,
+      .name = layout.name - first,
+      .line_table = layout.line_table - first,
+      .first_line = layout.first_line - first,
+      .unused = 0};
 }
 
 }  // namespace
@@ -65,9 +112,11 @@ void BpfEngine::begin(RecordedStream& stream, const Target& target, std::uint64_
 
 void BpfEngine::publish(RecordedStream& stream) {
   const double before_s = own_cpu_seconds();
-  stream.tables()->publish();
+  // Tables of new files take longer, so interpreters are first.
+  publish_script_files();
   for (const std::uint32_t pid : scripts_.take_changed())
     publish_script(pid);
+  stream.tables()->publish();
   preparing_s_ += own_cpu_seconds() - before_s;
 }
 
@@ -76,27 +125,18 @@ void BpfEngine::publish_script(std::uint32_t pid) {
   const runtimes::PythonProcess* const python = scripts_.process(pid);
   if (python == nullptr)
     return object_->forget_script(pid);
-  const runtimes::PythonLayout& layout = python->layout();
-  constexpr std::uint32_t kWordBytes = 8;
-  const bool has_words = (layout.code | layout.caller | layout.instruction) % kWordBytes == 0;
-  if (!has_words ||
-      !object_->set_script(
-          pid, {.runtime = python->runtime(),
-                .first_interpreter = layout.first_interpreter,
-                .next_interpreter = layout.next_interpreter,
-                .first_thread = layout.first_thread,
-                .next_thread = layout.next_thread,
-                .thread_id = layout.thread_id,
-                .frame = layout.frame,
-                .has_c_frame = layout.has_c_frame ? 1U : 0U,
-                .frame_of_c_frame = layout.frame_of_c_frame,
-                .code = layout.code,
-                .caller = layout.caller,
-                .instruction = layout.instruction,
-                .end_mark = layout.end_mark,
-                .has_end_flag = layout.call_end == runtimes::CallEnd::kEntryFlag ? 1U : 0U,
-                .unused = 0}))
+  const auto layout = kernel_layout(python->layout(), python->runtime(), scripts_.file_of(pid));
+  if (!layout || !object_->set_script(pid, *layout))
     ++scripts_left_out_;
+}
+
+/// Sends the programs with interpreters to the kernel, which then finds them in new processes.
+void BpfEngine::publish_script_files() {
+  for (const ScriptReader::File& file : scripts_.take_files())
+    if (const auto layout = kernel_layout(file.layout, file.runtime, file.number))
+      object_->add_script_file(
+          {.inode = file.inode, .device = kernel_device(file.device)},
+          {.layout = *layout, .code_svma = file.code, .code_offset = file.code_offset});
 }
 
 /// Keeps the stack of an interpreter until its sample comes.
@@ -106,11 +146,12 @@ void BpfEngine::keep_script(const unwind::Sample& sample) {
     kept_scripts_.clear();  // their samples were lost
   Script& kept = kept_scripts_[sample.record.tid];
   kept.time_ns = sample.record.time_ns;
+  kept.file = sample.record.cookie;
+  kept.runtime = sample.record.ip;
   kept.stack.frames.clear();
   kept.stack.is_complete = sample.record.stop == unwind::kStopEndOfStack;
   for (std::size_t i = 0; i + 1 < sample.script.size(); i += 2)
-    kept.stack.frames.push_back({sample.script[i] & ~PE_SCRIPT_ENDS_CALL, sample.script[i + 1],
-                                 (sample.script[i] & PE_SCRIPT_ENDS_CALL) != 0});
+    kept.stack.frames.push_back(inprocess::python_frame({sample.script[i], sample.script[i + 1]}));
 }
 
 /// Writes the stack that an interpreter had at a sample, before the sample.
@@ -119,6 +160,7 @@ void BpfEngine::add_script(RecordedStream& stream, const unwind::SampleRecord& t
   const auto kept = kept_scripts_.find(taken.tid);
   if (kept == kept_scripts_.end() || kept->second.time_ns != taken.time_ns)
     return;
+  scripts_.see(taken.tgid, kept->second.file, kept->second.runtime, taken.time_ns);
   Synthesizer synthesizer(stream.layout(), on_record);
   synthesizer.set_time(taken.time_ns);
   const ScriptStack& stack =

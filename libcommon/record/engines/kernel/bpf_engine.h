@@ -53,6 +53,8 @@ class BpfEngine {
   /// Reads the stacks of interpreters in the stream's processes, too.  Must be called before the
   /// stream's first record.
   void read_scripts(RecordedStream& stream) { stream.lead(scripts_); }
+  /// The target will start this program: its first samples have the stacks of its interpreter, too.
+  void expect_program(const std::string& path) { scripts_.expect(path); }
   /// Sends the target's known mappings to the kernel, and starts sampling.  `read_ns`
   /// (CLOCK_MONOTONIC) is a time before those mappings were read.
   void begin(RecordedStream& stream, const Target& target, std::uint64_t read_ns);
@@ -80,11 +82,13 @@ class BpfEngine {
   /// A stack in an interpreter, for the sample of the same thread and time.
   struct Script {
     std::uint64_t time_ns = 0;
+    std::uint64_t file = 0, runtime = 0;  ///< see ScriptReader::see()
     runtimes::PythonStack stack;
   };
 
   void publish(RecordedStream& stream);
   void publish_script(std::uint32_t pid);
+  void publish_script_files();
   void keep_script(const unwind::Sample& sample);
   void add_script(RecordedStream& stream, const unwind::SampleRecord& taken,
                   const std::function<void(const stream::Record&)>& on_record);

@@ -149,6 +149,10 @@ bool ThreadRegistry::handle_stop(TracedThread& thread, int status) {
   const pid_t tid = thread.tid;
   if (event == PTRACE_EVENT_STOP)
     return stand_by(thread, WSTOPSIG(status));
+  // ptrace(2), PTRACE_INTERRUPT: if another stop is generated at the same time, only that one
+  // happens.
+  if (thread.state == TracedThread::State::kAsked)
+    thread.state = TracedThread::State::kRunning;
   if (event == PTRACE_EVENT_EXEC)
     handle_exec(thread);
   else if (event != 0)

@@ -46,6 +46,7 @@ bool Collector::pass_once() {
     process.finish();
     ended_[process.pid()] = process.last_ns();
   }
+  tell_of_interpreters();
   for (SampledProcess& process : running_) {
     process.drain();
     process.look_at_threads();
@@ -54,6 +55,16 @@ bool Collector::pass_once() {
       process.look_for_strangers([this](pid_t pid) { return find(pid) != running_.end(); });
   }
   return has_received || !ended.empty();
+}
+
+/// Describes interpreters that were found to their processes.
+void Collector::tell_of_interpreters() {
+  ScriptReader* const scripts = collected_.records.scripts();
+  if (scripts == nullptr)
+    return;
+  for (const std::uint32_t pid : scripts->take_changed())
+    if (const auto process = find(static_cast<pid_t>(pid)); process != running_.end())
+      process->set_python(scripts->process(pid));
 }
 
 /// Returns the time until a ring is three quarters full, if every stack has the maximum depth.

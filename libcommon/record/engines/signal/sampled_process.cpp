@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/runtime/tick.h"
+#include "inprocess/sampler/python_words.h"
 #include "stream/proc/maps.h"
 
 namespace pe::record {
@@ -78,6 +79,16 @@ void SampledProcess::begin(bool had_program) {
     collected_->records.describe(started);
   else
     collected_->records.exec(started);
+}
+
+void SampledProcess::set_python(const runtimes::PythonProcess* python) {
+  inprocess::PythonOfProcess& shared = memory_.live_header().python;
+  publish(shared.is_known, 0U);
+  if (python == nullptr)
+    return;
+  shared.layout = python->layout();
+  shared.runtime = python->runtime();
+  publish(shared.is_known, 1U);
 }
 
 void SampledProcess::write_fork(pid_t tid, pid_t parent, std::uint64_t time_ns) {
@@ -226,11 +237,25 @@ void SampledProcess::take_records(const Slot& slot) {
     return;
   bool is_whole = true;
   ByteReader reader(collected_->bytes);
+  collected_->python.frames.clear();
   while (is_whole && !reader.empty()) {
     const auto record = stream::take_record(reader);
-    is_whole = record && take_record(slot, *record);
+    is_whole = record && (take_python(*record) || take_record(slot, *record));
   }
   collected_->counts.damaged += is_whole ? 0 : 1;
+}
+
+/// Keeps a stack in Python for the sample that follows.  Returns false for another record.
+bool SampledProcess::take_python(const stream::Record& record) {
+  if (record.type != inprocess::kRecordPython)
+    return false;
+  runtimes::PythonStack& stack = collected_->python;
+  stack.is_complete = record.misc != inprocess::kMiscPythonCut;
+  ByteReader words(record.body());
+  while (const auto frame = words.take<inprocess::PythonWords>())
+    if (stack.frames.size() < runtimes::kMostPythonFrames)
+      stack.frames.push_back(inprocess::python_frame(*frame));
+  return true;
 }
 
 /// Returns false if it is no record that a handler writes.  We write a part of it unchanged into a
@@ -263,7 +288,9 @@ bool SampledProcess::take_record(const Slot& slot, const stream::Record& record)
                       .user_part = record.bytes.subspan(sample->user_part.begin),
                       .name = slot.name};
   copied.registers[CopiedSample::kInstructionPointer] = sample->ip;
+  copied.python = collected_->python.frames.empty() ? nullptr : &collected_->python;
   collected_->records.sample(copied);
+  collected_->python.frames.clear();
   return true;
 }
 

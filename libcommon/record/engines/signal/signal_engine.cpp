@@ -141,6 +141,7 @@ SignalEngine::SignalEngine(const Request& request, const std::vector<std::string
       stops_(::eventfd(0, EFD_CLOEXEC)) {
   if (!stops_)
     throw_errno("eventfd", errno);
+  records().read_scripts();
 }
 
 SignalEngine::~SignalEngine() { stop(); }
@@ -176,7 +177,7 @@ void SignalEngine::run() {
     ::poll(polled.data(), polled.size(), collector_.wait_ms());
     look();
     if ((polled[1].revents & POLLIN) != 0)
-      return;
+      return records().scripts()->describe(scripts_);
   }
 }
 
@@ -207,6 +208,7 @@ std::optional<SampledTime> SignalEngine::sampled_time() const {
 }
 
 void SignalEngine::describe(Closing& closing) const {
+  closing.add(scripts_);
   const CollectorCounts& counts = collector_.counts();
   if (counts.processes == 0) {
     closing.doubt("no program has loaded the library, so nothing was sampled",

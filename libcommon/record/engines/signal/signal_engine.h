@@ -62,6 +62,7 @@ class SignalEngine final : public SampleSource {
   std::string library_;
   std::uint64_t last_look_ns_ = 0;  ///< when the last pass started
   Collector collector_;
+  Closing scripts_;  ///< what interpreters' stacks contribute; valid after stop()
   Fd stops_;
   std::thread thread_;
 };

@@ -41,7 +41,28 @@ enum { PF_EXITING = 0x4, PF_KTHREAD = 0x200000 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct mm_struct;
+struct super_block {
+  uint32_t s_dev;
+};
+
+struct inode {
+  struct super_block* i_sb;
+  unsigned long i_ino;
+};
+
+struct file {
+  struct inode* f_inode;
+};
+
+struct vm_area_struct {
+  unsigned long vm_start, vm_pgoff;
+  struct file* vm_file;
+};
+
+struct mm_struct {
+  unsigned long start_code;
+  struct file* exe_file;
+};
 
 typedef struct {
   int counter;

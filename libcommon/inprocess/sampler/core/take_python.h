@@ -1,0 +1,18 @@
+// Reads the stack of the calling thread in its Python interpreter, in a signal handler.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "inprocess/sampler/core/ring_writer.h"
+#include "inprocess/sampler/layout.h"
+
+namespace pe::inprocess {
+
+/// Writes the stack to the ring, before its sample; nothing if the thread runs no Python.  `state`
+/// remembers the thread's PyThreadState; initially 0.  `sample_bytes` of the ring stay free for the
+/// sample.  Takes no lock, and allocates nothing; errno may change.
+void take_python(const PythonOfProcess& python, std::uint64_t& state, std::uint64_t sample_bytes,
+                 RingWriter& ring) noexcept;
+
+}  // namespace pe::inprocess
