@@ -2,11 +2,6 @@
 #include "objects/each_symbol.h"
 
 #include <elf.h>
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <optional>
-#include <string>
 
 #include "base/byte_reader.h"
 
@@ -32,16 +27,6 @@ void for_each_symbol(const Image& image,
         on_symbol(*name, symbol->st_value, symbol->st_size);
     }
   }
-}
-
-bool has_name(const Image& image, std::string_view name) {
-  constexpr std::uint64_t kMostOfNames = std::uint64_t{256} << 20U;
-  const std::string wanted = fmt::format("{0}{1}{0}", '\0', name);
-  return std::ranges::any_of(image.sections(), [&](const Section& section) {
-    const auto names =
-        section.type == SHT_STRTAB ? image.read(section, kMostOfNames) : std::nullopt;
-    return names && text_of(*names).find(wanted) != std::string_view::npos;
-  });
 }
 
 }  // namespace pe::objects

@@ -18,8 +18,4 @@ void for_each_symbol(const Image& image,
                                               std::uint64_t bytes)>& on_symbol,
                      std::uint64_t most_bytes = std::uint64_t{256} << 20U);
 
-/// Returns whether a table of strings of the image has this name: a symbol that it defines, or one
-/// that it uses of another file.
-bool has_name(const Image& image, std::string_view name);
-
 }  // namespace pe::objects

@@ -28,6 +28,7 @@ struct Code {
                                         ///< followed is no exit, as it may continue here
   std::vector<std::uint64_t> indirect;  ///< jumps without a stack frame, to a function
   bool has_indirect_jumps = false;      ///< these, or others: by a table, or to a function
+  bool runs_over_end = false;           ///< the last instruction may be followed by another
 };
 
 /// Does the instruction remove a part of the stack frame: pop, leave, or add to rsp?
@@ -49,6 +50,19 @@ bool makes_frame(Bytes instruction) {
   const std::size_t first = byte(0) == 0x41 ? 1 : 0;
   const bool is_push = byte(first) >= 0x50 && byte(first) <= 0x57;
   return is_push || (byte(0) == 0x48 && (byte(1) == 0x83 || byte(1) == 0x81) && byte(2) == 0xec);
+}
+
+/// May a function end with this instruction: a call of what never returns, a trap, or padding?
+bool ends_code(Bytes instruction) {
+  const auto byte = [&](std::size_t i) {
+    return i < instruction.size() ? std::to_integer<unsigned>(instruction[i]) : 0;
+  };
+  const std::size_t at = (byte(0) & 0xf0U) == 0x40 ? 1 : 0;
+  const bool is_indirect_call = byte(at) == 0xff && (byte(at + 1) & 0x38U) == 0x10;
+  const bool is_trap = byte(0) == 0xcc || byte(0) == 0xf4 || (byte(0) == 0x0f && byte(1) == 0x0b);
+  const bool is_padding =
+      byte(0) == 0x90 || byte(0) == 0x66 || (byte(0) == 0x0f && byte(1) == 0x1f);
+  return byte(0) == 0xe8 || is_indirect_call || is_trap || is_padding;
 }
 
 /// Does an indirect jump belong to a switch statement: `notrack jmp`, `jmp [TABLE + 8 * reg]`, or
@@ -74,6 +88,7 @@ std::optional<Code> decode(Bytes bytes, const Range& range) {
   std::vector<std::uint64_t> inner;  // targets of jumps
   bool has_frame = false, frame_is_gone = false;
   Bytes before;
+  Flow last_flow = Flow::kReturn;
   for (std::size_t at = 0; at < bytes.size();) {
     const auto instruction = decode_x86_64(bytes.subspan(at));
     if (!instruction)
@@ -98,8 +113,11 @@ std::optional<Code> decode(Bytes bytes, const Range& range) {
     frame_is_gone = removes_frame(here);
     has_frame = has_frame || makes_frame(here);
     before = here;
+    last_flow = instruction->flow;
     at += instruction->bytes;
   }
+  code.runs_over_end =
+      last_flow == Flow::kBranch || (last_flow == Flow::kNext && !ends_code(before));
   const bool is_right = std::all_of(inner.begin(), inner.end(),
                                     [&](std::uint64_t target) { return is_start[target]; });
   return is_right ? std::optional(std::move(code)) : std::nullopt;
@@ -127,8 +145,8 @@ class ExitFinder {
       has_indirect_jumps |= next.has_indirect_jumps;
       add(next);
     }
-    exits_.are_own =
-        exits_.svmas.size() == own && exits_.jumps == 0 && own > 0 && !has_indirect_jumps;
+    exits_.are_own = exits_.svmas.size() == own && exits_.jumps + exits_.unseen == 0 && own > 0 &&
+                     !has_indirect_jumps;
     exits_.shared = exits_.svmas.size() - own;
     std::sort(exits_.svmas.begin(), exits_.svmas.end());
     if (exits_.svmas.size() > kMostExits)
@@ -157,9 +175,15 @@ class ExitFinder {
     exits_.svmas.insert(exits_.svmas.end(), code.returns.begin(), code.returns.end());
     for (const std::uint64_t jump : code.indirect)
       add_jump(jump);
-    for (const Code::Jump& jump : code.leaving)
-      if (!follow(jump.target) && !jump.is_conditional)
+    for (const Code::Jump& jump : code.leaving) {
+      if (follow(jump.target))
+        continue;
+      if (jump.is_conditional)
+        exits_.unseen += jump.target == start_ ? 0 : 1;
+      else
         add_jump(jump.svma);
+    }
+    exits_.unseen += code.runs_over_end ? 1 : 0;
   }
 
   void add_jump(std::uint64_t svma) {

@@ -28,6 +28,9 @@ struct FunctionExits {
   /// How many of them are jumps to code of other files, or that is not followed: a call seems to
   /// end there.
   std::size_t jumps = 0;
+  /// How many more ways lead to such code, but may also stay in the function: the end of a call
+  /// that takes one is not seen.
+  std::size_t unseen = 0;
   /// All are returns of the function itself, which ends nowhere else: no other function shares
   /// them.
   bool are_own = false;

@@ -103,7 +103,8 @@ class SpanReader {
   void end(const stream::Span& span, stream::SpanEnd how) {
     const auto found = inside_.extract(span.number);
     SpanLine& line = line_of(span.function);
-    if (!stream::has_known_length(how))
+    // A call that longjmp() or an exception has left may seem to last as long as its thread.
+    if (!stream::has_known_length(how) || how == stream::SpanEnd::kEndedWithThread)
       return;
     const std::uint64_t ns = span.end_ns - span.begin_ns;
     if (how != stream::SpanEnd::kOpen)

@@ -207,7 +207,7 @@ void EventTable::weigh_by(std::string field) { weight_ = std::move(field); }
 bool EventTable::describe(const Record& tracing_data) {
   return for_each_described_tracepoint(tracing_data, [this](const DescribedTracepoint& known) {
     for (Event& event : events_) {
-      if (!is_tracepoint(event.attr) || event.attr.config != known.id)
+      if (!is_tracepoint(event.attr) || event.attr.config != known.id || !event.fields.empty())
         continue;
       if (event.name == name_of(event.attr))
         event.name = fmt::format("{}:{}", known.group, known.name);

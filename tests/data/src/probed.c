@@ -2,7 +2,8 @@
 //
 // Usage: probed TIMES [all]: calls counted() TIMES times.  With "all", it does so in a second
 // thread and in a child, too, and passes a static probe, writes to /dev/null, and calls by_line()
-// and fails(). SPDX-License-Identifier: MIT
+// and fails().
+// SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -37,17 +38,16 @@ NOINLINE long by_line(long x) {
   return y;
 }
 
-// Its last step is a jump to another function.
+// The last step of jumps() is a jump to another function.  The kernel cannot probe the starts of
+// the next two, and the last is no function.
+#define FUNCTION(NAME, CODE)                                                     \
+  ".globl " NAME "\n.type " NAME ", @function\n" NAME ":\n.cfi_startproc\n" CODE \
+  ".cfi_endproc\n"                                                               \
+  ".size " NAME ", . - " NAME "\n"
 long jumps(long x);
-__asm__(
-    ".text\n"
-    ".globl jumps\n"
-    ".type jumps, @function\n"
-    "jumps:\n"
-    ".cfi_startproc\n"
-    "jmp by_line\n"
-    ".cfi_endproc\n"
-    ".size jumps, . - jumps\n");
+__asm__(".text\n" FUNCTION("jumps", "jmp by_line\n")
+            FUNCTION("locked", "lock incq (%rsp)\nlock decq (%rsp)\nret\n")
+                FUNCTION("pushes_flags", "pushf\npopf\nret\n") "table: .long 1, 2, 3, 4\n");
 
 // An int, of which -1 is an error.
 NOINLINE int fails(long x);

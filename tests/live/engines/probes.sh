@@ -33,10 +33,6 @@ at_least 'stacks of returns from main or a thread to the function, %' 100 \
 pe-record -o "$dir/p.pe" -e uretprobe:throws -- "$PE_CALLS" >"$dir/said" 2>"$dir/err" || fail "returns: $(cat "$dir/err")"
 expect 'exceptions pass returns' 'caught 10' "$(cat "$dir/said")"
 hits 'returns without an exception' 10
-record -e "uretprobe:$PE_PROBED:jumps" -- "$PE_PROBED" 10 all
-hits 'returns by the kernel' 10
-grep -q 'jumps: it ends not only by its own return' "$dir/err" || fail "no note: $(cat "$dir/err")"
-refused "uretprobe:$PE_CALLS:jumps_on" 'would end this program at the next exception: use --span'
 record -e "uprobe:$PE_PROBED:probed.c:31" -- "$PE_PROBED" 10 all
 hits 'an inlined line' 10
 record -e "uprobe:$PE_PROBED:0x$(nm "$PE_PROBED" | awk '$3 == "counted" { print $1 }')" -- "$PE_PROBED" 10
@@ -88,6 +84,11 @@ refused "uprobe:$0:main" 'not a program or library'
 refused "usdt:$PE_PROBED:probed:pased" "has no static probe 'pased'; did you mean passed?"
 refused "uprobe:$PE_PROBED:0xfffffff" 'has no code at'
 refused "uprobe:$PE_PROBED:counted+1" 'inside of the instruction at'
+refused "uretprobe:$PE_PROBED:jumps" 'its returns cannot be seen: it may end by a jump to other code'
+refused "uretprobe:$PE_PROBED:_start" 'its returns cannot be seen: it never returns'
+refused "uprobe:$PE_PROBED:locked" 'the kernel cannot probe the instruction there'
+refused "uprobe:$PE_PROBED:pushes_flags" 'the kernel cannot step over the instruction pushf'
+refused "uprobe:$PE_PROBED:table" 'nothing states that this symbol is code'
 pe-record -c 10 -o "$dir/none.pe" -e "uprobe:$PE_PROBED:counted" -- "$PE_PROBED" 1 2>"$dir/err" && fail '-c: recorded'
 grep -q -- '--count: the kernel makes a sample of each' "$dir/err" || fail "-c: $(cat "$dir/err")"
 objcopy --strip-all "$PE_PROBED" "$dir/stripped"

@@ -40,11 +40,17 @@ std::optional<std::string> find_mapped(pid_t pid, const std::string& name) {
   std::optional<std::string> found;
   stream::for_each_mapping(pid, [&](const stream::MapsLine& line) {
     const std::string path = stream::unescape_path(line.path);
-    if (!found && line.executable && path.starts_with('/') &&
-        is_library_of_name(file_of(path), name))
-      found = fmt::format("/proc/{}/root{}", pid, path);
+    if (found || !line.executable || !path.starts_with('/') ||
+        !is_library_of_name(file_of(path), name))
+      return;
+    // The path is as this process sees it, if it can; else as the process itself does.
+    for (const std::string& place : {path, fmt::format("/proc/{}/root{}", pid, path)}) {
+      struct stat about {};
+      if (!found && ::stat(place.c_str(), &about) == 0 && about.st_ino == line.inode)
+        found = place;
+    }
   });
-  return found && is_file(*found) ? found : std::nullopt;
+  return found;
 }
 
 /// Searches the folders of PATH, as execvp(3) does.
@@ -126,9 +132,15 @@ std::string find_probed_file(const std::string& name, const record::Target& targ
     const std::string inside = fmt::format("/proc/{}/root{}", pid, name);
     return pid != 0 && name.starts_with('/') && is_file(inside) ? inside : name;
   }
-  if (pid != 0)
+  if (pid != 0) {
     if (auto mapped = find_mapped(pid, name))
       return *mapped;
+    if (find_library(name))
+      throw Error(
+          fmt::format("--event: {}: process {} has not mapped a library of that name: to "
+                      "probe one all the same, write its path",
+                      in_quotes(name), pid));
+  }
   if (target.is_command && !command.empty() && file_of(command.front()) == name)
     return find_main_program(target, command);
   if (auto library = find_library(name))

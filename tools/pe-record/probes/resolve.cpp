@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -17,7 +18,6 @@
 #include "names/dwarf/source_places.h"
 #include "names/function_search.h"
 #include "objects/debug_file.h"
-#include "objects/each_symbol.h"
 #include "objects/go_program.h"
 #include "objects/image.h"
 #include "objects/static_probes.h"
@@ -111,34 +111,44 @@ void check_place(const std::string& text, const ProbedFile& file, std::uint64_t 
         in_quotes(text), *start, svma - *start));
 }
 
-/// Makes a probe of the functions' starts one of their returns.  The kernel's return probes replace
-/// return addresses, so that stacks end there, and exceptions end the program.  Probes on the
-/// functions' own returns do not.
+/// Is the instruction `pushf`?  The kernel steps over a probed instruction, and this one would
+/// store the kernel's own trap flag.
+bool is_push_flags(const ProbedFile& file, std::uint64_t place) {
+  constexpr std::byte kPushFlags{0x9c};
+  std::byte first{};
+  return file.image.read_at(place, std::span(&first, 1)) && first == kPushFlags;
+}
+
+void refuse_push_flags(const std::string& text, const ProbedFile& file, std::uint64_t place) {
+  if (is_push_flags(file, place))
+    throw Error(fmt::format("--event: {}: the kernel cannot step over the instruction pushf there",
+                            in_quotes(text)));
+}
+
+/// Makes a probe of the functions' starts one of their returns.  Return probes of the kernel are
+/// not used: they replace return addresses, in each process that runs the file.  Exceptions,
+/// coroutines, longjmp() and stacks of other events then end the program or are wrong.
 void see_returns(Probe& probe, const std::string& text, const ProbedFile& file) {
-  constexpr std::size_t kMostReturns = 16;  // as each takes the kernel 0.1 s
   std::vector<std::uint64_t> returns;
-  bool are_known = true;
   for (const std::uint64_t start : probe.offsets) {
     const auto svma = file.image.svma_of_file_offset(start);
     const unwind::FunctionExits exits = unwind::find_exits(file.image, svma.value_or(0));
-    are_known &= exits.problem.empty() && exits.are_own;
+    if (!exits.are_own)
+      throw Error(fmt::format("--event: {}: its returns cannot be seen: {}", in_quotes(text),
+                              !exits.problem.empty() ? exits.problem
+                              : exits.svmas.empty()
+                                  ? "it never returns"
+                                  : "it may end by a jump to other code (--span follows some)"));
     for (const std::uint64_t exit : exits.svmas)
       returns.push_back(file_offset(text, file, exit));
   }
-  if (are_known && returns.size() <= kMostReturns) {
-    probe.offsets = std::move(returns);
-    return;
-  }
-  if (objects::has_name(file.image, "_Unwind_Resume"))
-    throw Error(fmt::format(
-        "--event: {}: it ends not only by its own return, so only a return probe of the kernel can "
-        "see its end, and that would end this program at the next exception: use --span",
-        in_quotes(text)));
-  probe.is_return_probe = true;
-  probe.note = fmt::format(
-      "{}: it ends not only by its own return, so the kernel replaces its return addresses: stacks "
-      "start at the caller, and those of other events end there",
-      text);
+  probe.offsets = std::move(returns);
+}
+
+/// Is there code, by what the file states?  Symbols also name data between functions.
+bool is_code(const ProbedFile& file, const names::FoundFunction& function) {
+  return unwind::FunctionRanges(file.image).range_of(function.svma) ||
+         objects::is_go_program(file.image);
 }
 
 class Resolver {
@@ -189,26 +199,11 @@ void Resolver::add(const std::string& event, Probe probe) {
     request_.events.push_back(event);
 }
 
-/// Each place needs a counter, and a descriptor that keeps a program attached to it.  The kernel
-/// takes about a tenth of a second to open and to close each (Linux 6.18: it waits until no CPU
-/// uses the old list of probes).
 void Resolver::check_room() const {
-  std::uint64_t places = 0;
+  std::size_t places = 0;
   for (const auto& [event, probe] : request_.probes)
     places += probe.offsets.size();
-  constexpr std::uint64_t kOthers = 100, kOfPlace = 2, kMostPlaces = 128;
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
-  if (places > kMostPlaces)
-    throw Error(fmt::format(
-        "--event: {} places match, at most {} can have a probe, because the kernel takes "
-        "about 0.1 s for each: match fewer",
-        places, kMostPlaces));
-  if (places > 0 && places * kOfPlace + kOthers > limit.rlim_max)
-    throw Error(
-        fmt::format("--event: {} places match: their probes need {} open files, and the limit is "
-                    "{} (ulimit -Hn): match fewer",
-                    places, places * kOfPlace + kOthers, limit.rlim_max));
+  check_places(places, "--event");
 }
 
 void Resolver::resolve(const std::string& text) {
@@ -234,6 +229,7 @@ void Resolver::resolve(const std::string& text) {
   if (name.address) {
     const std::uint64_t place = file_offset(text, file, *name.address);
     check_place(text, file, *name.address);
+    refuse_push_flags(text, file, place);
     return add(text, {.kind = name.kind, .target = file.path, .offsets = {place}});
   }
   if (name.line != 0)
@@ -247,7 +243,10 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
       has_pattern ? file.functions->matching(name.function) : file.functions->named(name.function);
   // PLT stubs have names of their own, which nobody means by a pattern.
   if (has_pattern)
-    std::erase_if(found, [](const auto& function) { return function.name.ends_with("@plt"); });
+    std::erase_if(found, [&](const auto& function) {
+      return function.name.ends_with("@plt") || !is_code(file, function) ||
+             is_push_flags(file, file_offset(text, file, function.svma));
+    });
   // Besides the ifunc there may be an old version of the function, which no new program calls.
   const auto ifuncs =
       std::erase_if(found, [](const names::FoundFunction& function) { return function.is_ifunc; });
@@ -266,6 +265,11 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
     if (name.offset != 0 && function.bytes != 0 && name.offset >= function.bytes)
       throw Error(fmt::format("--event: {}: the function has only {} bytes", in_quotes(text),
                               function.bytes));
+    if (function.bytes == 0 && !is_code(file, function))
+      throw Error(
+          fmt::format("--event: {}: nothing states that this symbol is code, and a probe "
+                      "would damage data",
+                      in_quotes(text)));
     if (name.offset != 0)
       check_place(text, file, function.svma + name.offset);
     Probe& probe = probes[has_pattern ? fmt::format("{}:{}:{}", record::word_of(name.kind),
@@ -274,6 +278,7 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
     probe.kind = name.kind;
     probe.target = file.path;
     probe.offsets.push_back(file_offset(text, file, function.svma + name.offset));
+    refuse_push_flags(text, file, probe.offsets.back());
   }
   if (name.kind == ProbeKind::kUretprobe)
     for (auto& [event, probe] : probes)
@@ -305,6 +310,23 @@ void Resolver::resolve_line(const std::string& text, const ProbeName& name, Prob
 }
 
 }  // namespace
+
+void check_places(std::size_t places, std::string_view option) {
+  constexpr std::size_t kOthers = 100, kOfPlace = 2, kMostPlaces = 128;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  if (places > kMostPlaces)
+    throw Error(
+        fmt::format("{}: {} places match, at most {} can have a probe, because the kernel takes "
+                    "about 0.1 s for "
+                    "each: match fewer",
+                    option, places, kMostPlaces));
+  if (places > 0 && places * kOfPlace + kOthers > limit.rlim_max)
+    throw Error(
+        fmt::format("{}: {} places match: their probes need {} open files, and the limit is {} "
+                    "(ulimit -Hn): match fewer",
+                    option, places, places * kOfPlace + kOthers, limit.rlim_max));
+}
 
 void resolve_probes(record::Request& request, const record::Target& target,
                     const std::vector<std::string>& command) {

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "record/request.h"
@@ -14,6 +16,11 @@ namespace pe::recorder {
 /// reason if a probe has no place, and with similar names.
 void resolve_probes(record::Request& request, const record::Target& target,
                     const std::vector<std::string>& command);
+
+/// Throws Error if so many places cannot have probes.  Each needs a counter, and a descriptor that
+/// keeps a program attached to it.  The kernel takes about a tenth of a second to open and to close
+/// each (Linux 6.18: it waits until no CPU uses the old list of probes).
+void check_places(std::size_t places, std::string_view option);
 
 /// Returns the probes of a file that match "uprobe:PATH:PATTERN" or "usdt:PATH:PATTERN", sorted.
 /// Throws Error.

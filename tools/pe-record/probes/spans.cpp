@@ -48,7 +48,7 @@ SpanProbes follow(const std::string& function, const Probe& entry) {
         in_quotes(function), entry.target));
   SpanProbes span{.function = function, .entry = entry, .exits = entry};
   span.exits.offsets.clear();
-  std::size_t jumps = 0, shared = 0;
+  std::size_t jumps = 0, unseen = 0, shared = 0;
   for (const std::uint64_t offset : entry.offsets) {
     const auto svma = image.svma_of_file_offset(offset);
     const unwind::FunctionExits exits = unwind::find_exits(image, svma.value_or(0));
@@ -56,6 +56,7 @@ SpanProbes follow(const std::string& function, const Probe& entry) {
       throw Error(fmt::format("--span: {}: the end of its calls cannot be seen: {}",
                               in_quotes(function), exits.problem));
     jumps += exits.jumps;
+    unseen += exits.unseen;
     shared += exits.shared;
     for (const std::uint64_t exit : exits.svmas)
       if (const auto place = objects::file_offset_of_code(image.segments(), exit))
@@ -70,6 +71,12 @@ SpanProbes follow(const std::string& function, const Probe& entry) {
         "seems "
         "to end at the jump",
         in_quotes(function), jumps, plural(span.exits.offsets.size(), "exit"));
+  else if (unseen > 0)
+    span.exits.note = fmt::format(
+        "--span: {}: {} in it to code that cannot be followed: a call that takes one seems never "
+        "to "
+        "return",
+        in_quotes(function), unseen == 1 ? "1 way leads" : fmt::format("{} ways lead", unseen));
   else if (shared > 0)
     span.exits.note = fmt::format(
         "--span: {}: it jumps to other functions, so {} of its {} are theirs: each other call of "
@@ -94,8 +101,12 @@ std::vector<SpanProbes> resolve_spans(const std::vector<std::string>& functions,
     throw Error(for_span(error));
   }
   std::vector<SpanProbes> spans;
-  for (const std::string& event : request.events)
+  std::size_t places = 0;
+  for (const std::string& event : request.events) {
     spans.push_back(follow(event.substr(kProbe.size()), request.probes.at(event)));
+    places += spans.back().entry.offsets.size() + spans.back().exits.offsets.size();
+  }
+  check_places(places, "--span");
   return spans;
 }
 

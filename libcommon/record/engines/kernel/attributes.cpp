@@ -31,7 +31,11 @@ void set_rate(perf_event_attr& attr, const Request& request, const std::string& 
               std::vector<std::string>& notes) {
   const bool counts_passes = stream::is_tracepoint(attr) || request.probes.contains(event) ||
                              request.each_pass.contains(event);
-  if (counts_passes && request.period.value_or(1) > 1)
+  // With PERF_SAMPLE_PERIOD the kernel ignores the period of software events but clocks
+  // (kernel/events/core.c, perf_swevent_event()).
+  const bool ignores_period =
+      counts_passes || (stream::is_software(attr) && !stream::is_clock(attr));
+  if (ignores_period && request.period.value_or(1) > 1)
     throw UsageError(fmt::format(
         "--count: the kernel makes a sample of each {}: use --freq, or leave it out", event));
   if (request.period || (counts_passes && !request.frequency_was_given)) {

@@ -86,6 +86,12 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
         fmt::format("too many threads: a counter for each thread and CPU, {} up to now, needs more "
                     "open files than are allowed (ulimit -n)",
                     counters_.size()));
+  constexpr int kNotSupported = 524;  // ENOTSUPP (include/linux/errno.h)
+  if (error == kNotSupported && !event.probed_offsets.empty())
+    throw Error(fmt::format(
+        "--event: {}: the kernel cannot probe the instruction there (some of vectors, and those "
+        "with the prefix lock): probe another place",
+        event.name));
   constexpr std::uint32_t kFirstOfSysfs = PERF_TYPE_BREAKPOINT + 1;
   if (event.attr.type >= kFirstOfSysfs && (error == EINVAL || error == EOPNOTSUPP))
     throw Error(

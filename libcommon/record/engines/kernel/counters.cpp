@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "record/engines/kernel/attributes.h"
+#include "record/engines/kernel/mapped_code.h"
 #include "record/engines/kernel/marks.h"
 #include "record/engines/refused.h"
 #include "record/own_rights.h"
@@ -330,6 +331,9 @@ bool Counters::open_one(std::size_t event, stream::CounterPlace place,
     perf_event_attr attr = attr_there(event, place);
     if (probed_offset != 0)
       attr.config2 = probed_offset;
+    std::optional<MappedCode> code;
+    if (probed_offset != 0)
+      code.emplace(reinterpret_cast<const char*>(attr.config1), probed_offset);  // NOLINT
     Fd counter = stream::open_counter(attr, place, error);
     if (counter) {
       const bool is_of_cpu = events_[event].is_of_cpus && place.pid == kWholeCpu;
