@@ -116,7 +116,10 @@ void CounterSource::check_hits() {
   const std::uint64_t now_ns = monotonic_ns();
   if (!request_.max_hits || is_over_ || now_ns - hits_since_ns_ < kLeastNs)
     return;
-  std::uint64_t hits = drain_->passed().samples + (bpf_ ? bpf_->lost() : 0);
+  const record::Passed& passed = drain_->passed();
+  const bool are_samples_hits = request_.spans.empty() || !request_.probes.empty();
+  std::uint64_t hits =
+      passed.marks + (are_samples_hits ? passed.samples : 0) + (bpf_ ? bpf_->lost() : 0);
   for (std::size_t event = 0; event < counters_->events().size(); ++event)
     hits += counters_->lost(event).value_or(0);
   const double seconds = static_cast<double>(now_ns - hits_since_ns_) / kNsPerSecond;

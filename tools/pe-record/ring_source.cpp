@@ -27,7 +27,7 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
   const auto* unwinder = stream_->unwinder();
   const unwind::StackCounts stacks =
       unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{};
-  if (passed.samples > 0) {
+  if (passed.samples + passed.marks > 0) {
     closing.summary = fmt::format(
         "{} in {}, {}{}", plural(passed.samples, "sample"), session_.cost().describe_length(),
         record::describe_quality(lost_, stacks), session_.cost().describe_share());
@@ -64,7 +64,7 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
 }
 
 std::optional<std::string> RingSource::why_empty() {
-  if (drain_->passed().samples > 0)
+  if (drain_->passed().samples + drain_->passed().marks > 0)
     return std::nullopt;
   return record::why_empty(session_.activity(), {.request = request_,
                                                  .period_ns = record::period_ns_of(attr_),

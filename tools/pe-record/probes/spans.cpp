@@ -67,10 +67,13 @@ SpanProbes follow(const std::string& function, const Probe& entry) {
                            span.exits.offsets.end());
   if (jumps > 0)
     span.exits.note = fmt::format(
-        "--span: {}: {} of its {} jump to code that cannot be followed: a call that takes one "
-        "seems "
-        "to end at the jump",
-        in_quotes(function), jumps, plural(span.exits.offsets.size(), "exit"));
+        "--span: {}: {} of its {} to code that cannot be followed: a call that takes one seems to "
+        "end "
+        "at the jump",
+        in_quotes(function), jumps,
+        span.exits.offsets.size() == 1
+            ? "1 exit is a jump"
+            : fmt::format("{} exits are jumps", span.exits.offsets.size()));
   else if (unseen > 0)
     span.exits.note = fmt::format(
         "--span: {}: {} in it to code that cannot be followed: a call that takes one seems never "
