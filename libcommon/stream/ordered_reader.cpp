@@ -52,16 +52,24 @@ void OrderedReader::note_handed_out(std::uint64_t time_ns) {
   handed_out_ns_ = std::max(handed_out_ns_, time_ns);
 }
 
+/// Returns whether a record about events was understood; nullopt for other records.
+std::optional<bool> OrderedReader::apply_to_events(const Record& record) {
+  switch (record.type) {
+    case kRecordHeaderAttr:
+      return events_.add(record);
+    case kRecordEventUpdate:
+      return events_.update(record);
+    case kRecordTracingData:
+      return events_.describe(record);
+    default:
+      return std::nullopt;
+  }
+}
+
 /// Returns the record if it need not wait, and holds it otherwise.
 std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
-  if (record.type == kRecordHeaderAttr || record.type == kRecordEventUpdate) {
-    const bool understood =
-        record.type == kRecordHeaderAttr ? events_.add(record) : events_.update(record);
-    malformed_events_ += understood ? 0 : 1;
-    return record;
-  }
-  if (record.type == kRecordTracingData) {
-    malformed_events_ += events_.describe(record) ? 0 : 1;
+  if (const auto is_understood = apply_to_events(record)) {
+    malformed_events_ += *is_understood ? 0 : 1;
     return record;
   }
   if (record.type == kRecordFinishedRound) {

@@ -55,6 +55,7 @@ class OrderedReader {
 
  private:
   std::optional<Record> next_ready();
+  std::optional<bool> apply_to_events(const Record& record);
   std::optional<Record> pass_or_hold(const Record& record);
   void note_handed_out(std::uint64_t time_ns);
   void hold(const Record& record, const perf_event_attr& attr, std::uint64_t time_ns);

@@ -49,8 +49,8 @@ brief='0 samples: the command ran for less than one sampling period \([0-9.]+ ms
 prefix='' because 'a short command' 125 "$brief(4999|max)" pe-record -e cpu-clock -F 1 -o "$dir/r.pe" -- true
 expect 'a short command: samples' '' "$(grep ' samples in ' "$dir/err")"
 prefix='' because 'a short command that fails' 3 "$brief(4999|max)" pe-record -e cpu-clock -F 1 -o "$dir/r.pe" -- sh -c 'exit 3'
-because 'another event' 125 'the target ran for .*, with too few events for a sample \(cpu-migrations\)' \
-  pe-record -e cpu-migrations -c 1000000 -o "$dir/r.pe" -- true
+because 'another event' 125 'the target ran for .*, with too few events for a sample \(alignment-faults\)' \
+  pe-record -e alignment-faults -o "$dir/r.pe" -- true
 "$PE_SCRIPTS/flamegraph" -F 1 "$dir/a.svg" -- true 2>"$dir/err"; expect 'flamegraph: status' 125 $?
 [ ! -e "$dir/a.svg" ] || fail 'flamegraph: an empty picture'
 echo '<svg class="flamegraph">old' >"$dir/a.svg"

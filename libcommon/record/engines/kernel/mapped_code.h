@@ -25,7 +25,9 @@ class MappedCode {
                      static_cast<off_t>(offset / kBytes * kBytes));
   }
   MappedCode(const MappedCode&) = delete;
+  MappedCode(MappedCode&&) = delete;
   MappedCode& operator=(const MappedCode&) = delete;
+  MappedCode& operator=(MappedCode&&) = delete;
   ~MappedCode() {
     if (page_ != MAP_FAILED)
       ::munmap(page_, kBytes);
