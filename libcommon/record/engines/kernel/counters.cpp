@@ -56,21 +56,16 @@ Fd open_cgroup(const std::string& path) {
 constexpr pid_t kWholeCpu = -1;
 
 /// Returns the text for an event; `otherwise` if there is none.
-const std::string& value_or(const std::map<std::string, std::string>& texts,
-                            const std::string& event, const std::string& otherwise) {
-  const auto text = texts.find(event);
-  return text == texts.end() ? otherwise : text->second;
+template <typename Value>
+Value value_or(const std::map<std::string, Value>& values, const std::string& event,
+               const Value& otherwise) {
+  const auto value = values.find(event);
+  return value == values.end() ? otherwise : value->second;
 }
 
 std::optional<EventWeight> weight_of(const Request& request, const std::string& event) {
   const auto weight = request.weights.find(event);
   return weight == request.weights.end() ? std::nullopt : std::optional(weight->second);
-}
-
-/// Returns the places of an event that is a probe.
-std::vector<std::uint64_t> places_of(const Request& request, const std::string& event) {
-  const auto probe = request.probes.find(event);
-  return probe == request.probes.end() ? std::vector<std::uint64_t>{} : probe->second.offsets;
 }
 
 }  // namespace
@@ -163,7 +158,7 @@ void Counters::make_events() {
     events_.push_back({.attr = make_attr(request_, plan_, name, notes_),
                        .name = value_or(request_.shown_names, name, name),
                        .ids = {},
-                       .probed_offsets = places_of(request_, name),
+                       .probed_offsets = value_or(request_.probes, name, Probe()).offsets,
                        .filter = value_or(request_.filters, name, std::string()),
                        .weight = weight_of(request_, name)});
   for (OpenedEvent& event : events_)
@@ -331,9 +326,7 @@ bool Counters::open_one(std::size_t event, stream::CounterPlace place,
     perf_event_attr attr = attr_there(event, place);
     if (probed_offset != 0)
       attr.config2 = probed_offset;
-    std::optional<MappedCode> code;
-    if (probed_offset != 0)
-      code.emplace(reinterpret_cast<const char*>(attr.config1), probed_offset);  // NOLINT
+    const MappedCode code(probed_offset == 0 ? 0 : attr.config1, probed_offset);
     Fd counter = stream::open_counter(attr, place, error);
     if (counter) {
       const bool is_of_cpu = events_[event].is_of_cpus && place.pid == kWholeCpu;

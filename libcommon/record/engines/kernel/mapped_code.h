@@ -17,9 +17,12 @@ namespace pe::record {
 
 class MappedCode {
  public:
-  /// Maps the page of a file at `offset`; nothing if that is not possible.
-  MappedCode(const char* path, std::uint64_t offset) {
-    const Fd file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  /// Maps the page at `offset` of the file whose path is at the address `path` in this process, as
+  /// in perf_event_attr::uprobe_path; nothing if that is 0, or not possible.
+  MappedCode(std::uint64_t path, std::uint64_t offset) {
+    if (path == 0)
+      return;
+    const Fd file(::open(reinterpret_cast<const char*>(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file)
       page_ = ::mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(),
                      static_cast<off_t>(offset / kBytes * kBytes));
