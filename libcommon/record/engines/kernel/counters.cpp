@@ -55,7 +55,7 @@ Fd open_cgroup(const std::string& path) {
 
 constexpr pid_t kWholeCpu = -1;
 
-/// Returns the text for an event; `otherwise` if there is none.
+/// Returns the value of an event; `otherwise` if it has none.
 template <typename Value>
 Value value_or(const std::map<std::string, Value>& values, const std::string& event,
                const Value& otherwise) {
