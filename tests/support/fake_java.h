@@ -65,8 +65,9 @@ class FakeJava {
   [[nodiscard]] std::uint64_t variables() const noexcept { return variables_; }
   /// Opens the process.  The FakeJava must outlive it.
   [[nodiscard]] std::variant<runtimes::HotspotProcess, std::string> open() const {
-    return runtimes::HotspotProcess::open([this](auto avma, auto into) { return read(avma, into); },
-                                          binary(variables_), kBase);
+    return runtimes::HotspotProcess::open(
+        [this](std::uint64_t avma, std::span<std::byte> into) { return read(avma, into); },
+        binary(variables_), kBase);
   }
 
   template <typename T>
