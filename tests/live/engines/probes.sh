@@ -85,6 +85,9 @@ refused "usdt:$PE_PROBED:probed:pased" "has no static probe 'pased'; did you mea
 refused "uprobe:$PE_PROBED:0xfffffff" 'has no code at'
 refused "uprobe:$PE_PROBED:counted+1" 'inside of the instruction at'
 refused "uretprobe:$PE_PROBED:jumps" 'its returns cannot be seen: it may end by a jump to other code'
+record -e "uretprobe:$PE_PROBED:*u*" -- "$PE_PROBED" 10
+expect 'returns of a pattern' 11 "$(samples "$dir/p.pe" --all-events)"
+grep -q '1 function left out, whose returns cannot be seen' "$dir/err" || fail "a pattern: $(cat "$dir/err")"
 refused "uretprobe:$PE_PROBED:_start" 'its returns cannot be seen: it never returns'
 refused "uprobe:$PE_PROBED:locked" 'the kernel cannot probe the instruction there'
 refused "uprobe:$PE_PROBED:pushes_flags" 'the kernel cannot step over the instruction pushf'

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/glob.h"
+#include "base/plural.h"
 #include "base/quote.h"
 #include "names/dwarf/source_places.h"
 #include "names/function_search.h"
@@ -127,22 +129,40 @@ void refuse_push_flags(const std::string& text, const ProbedFile& file, std::uin
 
 /// Makes a probe of the functions' starts one of their returns.  Return probes of the kernel are
 /// not used: they replace return addresses, in each process that runs the file.  Exceptions,
-/// coroutines, longjmp() and stacks of other events then end the program or are wrong.
-void see_returns(Probe& probe, const std::string& text, const ProbedFile& file) {
+/// coroutines, longjmp() and stacks of other events then end the program or are wrong.  Returns why
+/// that is not possible; empty if it is.
+std::string_view see_returns(Probe& probe, const std::string& text, const ProbedFile& file) {
   std::vector<std::uint64_t> returns;
   for (const std::uint64_t start : probe.offsets) {
     const auto svma = file.image.svma_of_file_offset(start);
     const unwind::FunctionExits exits = unwind::find_exits(file.image, svma.value_or(0));
     if (!exits.are_own)
-      throw Error(fmt::format("--event: {}: its returns cannot be seen: {}", in_quotes(text),
-                              !exits.problem.empty() ? exits.problem
-                              : exits.svmas.empty()
-                                  ? "it never returns"
-                                  : "it may end by a jump to other code (--span follows some)"));
+      return !exits.problem.empty() ? exits.problem
+             : exits.svmas.empty()  ? "it never returns"
+                                    : "it may end by a jump to other code (--span follows some)";
     for (const std::uint64_t exit : exits.svmas)
       returns.push_back(file_offset(text, file, exit));
   }
   probe.offsets = std::move(returns);
+  return {};
+}
+
+/// Does so for all functions of an event.  Of a pattern it leaves out those whose returns cannot be
+/// seen, and says how many.  Throws Error if none is left.
+void see_returns(std::map<std::string, Probe>& probes, const std::string& text,
+                 const ProbedFile& file) {
+  const std::size_t all = probes.size();
+  std::string_view why;
+  for (auto named = probes.begin(); named != probes.end();) {
+    const std::string_view problem = see_returns(named->second, named->first, file);
+    why = problem.empty() ? why : problem;
+    named = problem.empty() ? std::next(named) : probes.erase(named);
+  }
+  if (probes.empty())
+    throw Error(fmt::format("--event: {}: its returns cannot be seen: {}", in_quotes(text), why));
+  if (probes.size() < all)
+    probes.begin()->second.note = fmt::format("{}: {} left out, whose returns cannot be seen", text,
+                                              plural(all - probes.size(), "function"));
 }
 
 /// Is there code, by what the file states?  Symbols also name data between functions.
@@ -281,8 +301,7 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
     refuse_push_flags(text, file, probe.offsets.back());
   }
   if (name.kind == ProbeKind::kUretprobe)
-    for (auto& [event, probe] : probes)
-      see_returns(probe, event, file);
+    see_returns(probes, text, file);
   add(std::move(probes));
 }
 
