@@ -53,6 +53,7 @@ constexpr Waiter kWaiters[] = {
     {"runtime.lock", "mutex"},
     {"runtime.note", "note"},
     {"syscall", ""},
+    {"internal_syscall_cancel", ""},  // glibc 2.41
     {"do_futex_wait", ""},
     {"futex", ""},
     {"lll_", ""},

@@ -27,6 +27,9 @@ BOOST_AUTO_TEST_CASE(the_function_that_waits_shows_the_kind) {
   BOOST_TEST(name_of({"__GI___pthread_rwlock_rdlock", "std::shared_mutex::lock_shared()", "f"}) ==
              "[read-write lock g]");
   BOOST_TEST(name_of({"do_futex_wait", "__new_sem_wait_slow64", "f"}) == "[semaphore g]");
+  BOOST_TEST(name_of({"__syscall_cancel_arch_end", "__internal_syscall_cancel",
+                      "__futex_abstimed_wait_common64", "__pthread_cond_wait", "f"}) ==
+             "[condition variable g]");
   BOOST_TEST(name_of({"__pthread_clockjoin_ex", "std::thread::join()", "f"}) ==
              "[thread joined at f]");
   BOOST_TEST(name_of({"runtime.futex", "runtime.futexsleep", "runtime.lock2"}) == "[mutex g]");
