@@ -11,8 +11,10 @@ namespace {
 
 constexpr std::int32_t kOldest = 17, kNewest = 25, kFirstWithExcess = 20;
 
+using Member = std::uint32_t HotspotLayout::*;
+
 struct Wanted {
-  std::uint32_t HotspotLayout::*member;
+  Member member;
   const char* field;
 };
 

@@ -300,7 +300,7 @@ void* interrupt(void* argument) {
 }
 
 void signal_case() {
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_handler = [](int) {};
   sigaction(SIGUSR1, &action, nullptr);
   pthread_t self = pthread_self();

@@ -45,7 +45,7 @@ std::optional<std::string> find_mapped(pid_t pid, const std::string& name) {
       return;
     // The path is as this process sees it, if it can; else as the process itself does.
     for (const std::string& place : {path, fmt::format("/proc/{}/root{}", pid, path)}) {
-      struct stat about {};
+      struct stat about = {};
       if (!found && ::stat(place.c_str(), &about) == 0 && about.st_ino == line.inode)
         found = place;
     }
@@ -99,7 +99,7 @@ std::optional<std::string> find_library(const std::string& name) {
 
 bool are_of_one_program(const std::vector<pid_t>& processes) {
   const auto program_of = [](pid_t pid) {
-    struct stat about {};
+    struct stat about = {};
     return ::stat(fmt::format("/proc/{}/exe", pid).c_str(), &about) == 0
                ? std::pair(about.st_dev, about.st_ino)
                : std::pair<dev_t, ino_t>{};
