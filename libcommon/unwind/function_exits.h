@@ -34,7 +34,8 @@ struct FunctionExits {
   /// All are returns of the function itself, which ends nowhere else: no other function shares
   /// them.
   bool are_own = false;
-  /// How many are in functions to which it jumps; other calls of these pass them, too.
+  /// How many are in functions to which it jumps.  Other calls of those functions pass them as
+  /// well.
   std::size_t shared = 0;
   /// Why they cannot be found; empty: they were.
   std::string_view problem = {};

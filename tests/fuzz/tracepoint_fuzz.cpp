@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
         !named("size:", found->size))
       std::abort();
   }
-  // As a record's body, too.
+  // The same text is read as what follows a record.
   constexpr std::uint16_t kSize = 16;
   const perf_event_header header{pe::stream::kRecordTracingData, 0, kSize};
   std::string record(pe::bytes_of(header));

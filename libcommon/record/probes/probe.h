@@ -14,17 +14,14 @@ struct Probe {
   ProbeKind kind = ProbeKind::kUprobe;
   /// The file, as this process finds it; of the kernel's probes: the function.
   std::string target = {};
-  /// In the file; of the kernel's probes: in the function.  At least one: a name may be that of
-  /// several functions.
+  /// In the file; of kUretprobe: the function's returns; of the kernel's probes: in the function.
+  /// At least one: a name may be that of several functions.
   std::vector<std::uint64_t> offsets = {};
   /// The file's place of a counter that the kernel raises while the probe exists: a program that
   /// checks it passes a static probe only then.  0: none.
   std::uint64_t semaphore_offset = 0;
   std::string arguments = {};  ///< of a static probe: "8@%rdi -4@$5", untrusted
-  /// The kernel's return probe, which replaces the return address on the stack.  Otherwise the
-  /// offsets of kUretprobe are those of the function's own returns.
-  bool is_return_probe = false;
-  std::string note = {};  ///< a line for the user: what differs from the kind's other probes
+  std::string note = {};       ///< a line for the user: what differs from the kind's other probes
 
   [[nodiscard]] bool is_of_kernel() const noexcept {
     return kind == ProbeKind::kKprobe || kind == ProbeKind::kKretprobe;

@@ -47,7 +47,9 @@ NOINLINE long by_line(long x) {
 long jumps(long x);
 __asm__(".text\n" FUNCTION("jumps", "jmp by_line\n")
             FUNCTION("locked", "lock incq (%rsp)\nlock decq (%rsp)\nret\n")
-                FUNCTION("pushes_flags", "pushf\npopf\nret\n") "table: .long 1, 2, 3, 4\n");
+                FUNCTION("may_leave", "test %rdi, %rdi\njne getpid@PLT\nret\n")
+                    FUNCTION("to_pointer", "mov (%rdi), %rax\njmp *%rax\n")
+                        FUNCTION("pushes_flags", "pushf\npopf\nret\n") "table: .long 1, 2, 3, 4\n");
 
 // An int, of which -1 is an error.
 NOINLINE int fails(long x);

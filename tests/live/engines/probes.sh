@@ -51,9 +51,10 @@ grep -q '10 samples with a negative value' "$dir/err" || fail "a negative argume
 mkfifo "$dir/go"
 (read -r _; exec "$PE_PROBED" 500) <"$dir/go" & target=$!
 exec 3>"$dir/go"
-pe-record -o "$dir/p.pe" -e "uprobe:$PE_PROBED:counted" -p $target 2>"$dir/err" & recorder=$!
-until [ -s "$dir/p.pe" ]; do kill -0 $recorder 2>/dev/null || break; sleep 0.02; done
-sleep 0.1
+rm "$dir/p.pe"
+pe-record -e "uprobe:$PE_PROBED:counted" -p $target >"$dir/p.pe" 2>"$dir/err" & recorder=$!
+# It waits in ppoll(2), call 271, once its counters run.
+until grep -q '^271 ' /proc/$recorder/syscall; do kill -0 $recorder 2>/dev/null || break; sleep 0.02; done
 "$PE_PROBED" 700
 echo >&3
 exec 3>&-
@@ -88,6 +89,9 @@ refused "uretprobe:$PE_PROBED:jumps" 'its returns cannot be seen: it may end by 
 record -e "uretprobe:$PE_PROBED:*u*" -- "$PE_PROBED" 10
 expect 'returns of a pattern' 11 "$(samples "$dir/p.pe" --all-events)"
 grep -q '1 function left out, whose returns cannot be seen' "$dir/err" || fail "a pattern: $(cat "$dir/err")"
+refused "uretprobe:$PE_PROBED:may_leave" 'its returns cannot be seen: it may end by a jump to other code'
+pe-record --span to_pointer -o "$dir/s.pe" -- "$PE_PROBED" 1 2>"$dir/err" || :
+grep -q "'to_pointer': 1 of its 1 exit is a jump to code that cannot be followed" "$dir/err" || fail "a jump: $(cat "$dir/err")"
 refused "uretprobe:$PE_PROBED:_start" 'its returns cannot be seen: it never returns'
 refused "uprobe:$PE_PROBED:locked" 'the kernel cannot probe the instruction there'
 refused "uprobe:$PE_PROBED:pushes_flags" 'the kernel cannot step over the instruction pushf'

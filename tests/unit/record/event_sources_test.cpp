@@ -169,8 +169,7 @@ BOOST_AUTO_TEST_CASE(probes_are_events_of_their_pmus) {
   BOOST_TEST(attr.config == 0x5678'0000'0000U);
   BOOST_TEST(text_at(attr.config1) == "/bin/sh");
   BOOST_TEST(attr.config2 == 0x1234U);
-  const Probe of_kernel{
-      .kind = ProbeKind::kKretprobe, .target = "vfs_read", .offsets = {0}, .is_return_probe = true};
+  const Probe of_kernel{.kind = ProbeKind::kKretprobe, .target = "vfs_read", .offsets = {0}};
   sources.set_probe(attr, of_kernel);
   BOOST_TEST(attr.type == 8U);
   BOOST_TEST(attr.config == 1U);

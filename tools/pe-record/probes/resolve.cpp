@@ -229,10 +229,7 @@ void Resolver::check_room() const {
 void Resolver::resolve(const std::string& text) {
   const ProbeName name = record::parse_probe(text);
   if (name.is_of_kernel())
-    return add(text, {.kind = name.kind,
-                      .target = name.function,
-                      .offsets = {name.offset},
-                      .is_return_probe = name.is_return()});
+    return add(text, {.kind = name.kind, .target = name.function, .offsets = {name.offset}});
   ProbedFile& file = open(name.path);
   if (name.kind == ProbeKind::kUretprobe && objects::is_go_program(file.image))
     throw Error(

@@ -115,7 +115,7 @@ void EventSources::set_probe(perf_event_attr& attr, const Probe& probe) const {
                               word_of(probe.kind), devices_, pmu, term,
                               bits ? "has too few bits" : "is missing"));
   };
-  set("retprobe", probe.is_return_probe ? 1 : 0);
+  set("retprobe", probe.kind == ProbeKind::kKretprobe ? 1 : 0);
   set("ref_ctr_offset", probe.semaphore_offset);
   // uprobe_path or kprobe_func, and probe_offset
   attr.config1 = reinterpret_cast<std::uintptr_t>(probe.target.c_str());
