@@ -53,7 +53,7 @@ bool has_probes(const record::Request& request) {
 }
 
 /// Are there events that the engine bpf records at less cost to the target than others?
-bool is_for_bpf(const record::Request& request) {
+bool has_events_for_bpf(const record::Request& request) {
   return has_probes(request) || request.each_pass.contains("page-faults");
 }
 
@@ -173,10 +173,10 @@ void check_engine(const CommandLine& line, Options& options) {
     throw UsageError("--engine signal " + options.not_by_signal);
   if (is_ptrace && !options.not_by_ptrace.empty())
     throw UsageError("--engine ptrace " + options.not_by_ptrace);
-  const std::string problem = problem_of_bpf(line, options);
-  if (request.engine == Engine::kBpf && !problem.empty())
-    throw UsageError(problem);
-  options.prefers_bpf = is_for_bpf(request) && problem.empty();
+  options.not_by_bpf = problem_of_bpf(line, options);
+  if (request.engine == Engine::kBpf && !options.not_by_bpf.empty())
+    throw UsageError(options.not_by_bpf);
+  options.has_events_for_bpf = has_events_for_bpf(request);
   check_wall(options);
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");

@@ -15,10 +15,10 @@ struct Options : record::SessionRequest {
   record::Request request;
   std::vector<std::string> spans;  ///< functions whose calls are recorded, as typed
   /// Why the engine does not do what is asked for; empty if it does.
-  std::string not_by_signal, not_by_ptrace;
-  /// Are there probes, which the engine bpf can record?  It adds the least to each hit: no copy of
-  /// a stack, and one counter for all CPUs.
-  bool prefers_bpf = false;
+  std::string not_by_bpf, not_by_signal, not_by_ptrace;
+  /// Are there events that the engine bpf records at the least cost to the target?  It copies no
+  /// stack at a hit of a probe, and needs one counter for all CPUs.
+  bool has_events_for_bpf = false;
   WantedWeights weights;  ///< by event; "": of all others
 };
 

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "inprocess/command.h"
 #include "pe-record/check.h"
 #include "pe-record/counter_source.h"
 #include "pe-record/engine_source.h"
@@ -18,7 +20,9 @@
 #include "pe-record/probes/spans.h"
 #include "record/engines/refused.h"
 #include "record/session.h"
+#include "record/stream/script_reader.h"
 #include "record/target_options.h"
+#include "stream/proc/maps.h"
 
 namespace pe {
 namespace {
@@ -29,28 +33,54 @@ using recorder::Options;
 constexpr const char* kBySignal = "using engine signal, with which the command samples itself";
 constexpr const char* kByPtrace = "using engine ptrace, which stops the target's threads";
 constexpr const char* kByPerf = "using engine perf, which copies a stack at each hit";
+constexpr const char* kWithoutScripts = "using engine perf, which cannot read an interpreter's frames";
 
-const char* how(Engine engine) {
+const char* how(Engine engine, const Options& options) {
   if (engine == Engine::kSignal)
     return kBySignal;
-  return engine == Engine::kPtrace ? kByPtrace : kByPerf;
+  if (engine == Engine::kPtrace)
+    return kByPtrace;
+  return options.has_events_for_bpf ? kByPerf : kWithoutScripts;
 }
 
 bool has_counters(Engine engine) { return engine != Engine::kSignal && engine != Engine::kPtrace; }
 
-/// The engines to try, in this order.  Without counters a command samples itself: that disturbs it
-/// least, leaves the programs that it starts their privileges and debuggers, and shows every CPU's
-/// time as it is, also in virtual machines (CAVEATS in the manual page).  All else is stopped from
-/// outside.
+/// Whether the command, or a process that is recorded, has an interpreter, by the names of files.
+bool has_interpreter(const Options& options) {
+  bool found = false;
+  const auto look = [&](const stream::MapsLine& map) {
+    found = found || record::may_be_interpreter(map.path);
+  };
+  for (const auto* list : {&options.target.processes, &options.target.threads})
+    for (const pid_t id : *list)
+      stream::for_each_mapping(id, look);
+  if (options.command.empty())
+    return found;
+  try {
+    const auto programs = inprocess::programs_of(inprocess::find_program(options.command.front()));
+    return std::ranges::any_of(programs, record::may_be_interpreter);
+  } catch (const CommandError&) {
+    return false;  // the child reports it
+  }
+}
+
+/// The engines to try, in this order.  The frames of interpreters must be read at the moment of a
+/// sample, as the first two do.  Without counters a command samples itself: that disturbs it least,
+/// leaves the programs that it starts their privileges and debuggers, and shows every CPU's time as
+/// it is, also in virtual machines (CAVEATS in the manual page).  All else is stopped from outside.
 std::vector<Engine> engines_for(const Options& options) {
   if (options.request.engine != Engine::kAuto)
     return {options.request.engine};
   std::vector<Engine> engines;
-  if (options.prefers_bpf)
+  const bool is_script = has_interpreter(options);
+  const bool is_by_cpu = options.request.clock != record::Clock::kWall;
+  if (is_by_cpu && options.not_by_bpf.empty() && (options.has_events_for_bpf || is_script))
     engines.push_back(Engine::kBpf);
-  if (options.request.clock != record::Clock::kWall)
+  if (is_script && options.not_by_signal.empty())
+    engines.push_back(Engine::kSignal);
+  if (is_by_cpu)
     engines.push_back(Engine::kAuto);
-  if (options.not_by_signal.empty())
+  if (options.not_by_signal.empty() && !is_script)
     engines.push_back(Engine::kSignal);
   if (options.not_by_ptrace.empty())
     engines.push_back(Engine::kPtrace);
@@ -101,7 +131,7 @@ int work(const CommandLine& line, Io& io) {
     const Opened opened = open_engine(options, io);
     if (opened.source) {
       if (!why_not.empty() && engine != Engine::kBpf)
-        opened.session->note(fmt::format("{}: {}", how(engine), why_not));
+        opened.session->note(fmt::format("{}: {}", how(engine, options), why_not));
       return opened.session->run(*opened.source);
     }
     why_not += (why_not.empty() ? "" : "; nor by ") + opened.why_not;

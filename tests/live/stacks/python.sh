@@ -40,6 +40,10 @@ for engine in $engines; do
   fold "$dir/snake.pe" --annotate >"$dir/folded"
   at_least "$engine: another name, %" 50 "$(share '<module>_.s.;whole' "$dir/folded")"
 done
+# Without --engine, a command's functions have names with every user's rights.
+pe-record -q -F 997 -o "$dir/auto.pe" -- "$python" "$here/python_calls.py" .2 || fail 'no engine given'
+fold "$dir/auto.pe" --annotate >"$dir/folded"
+at_least 'no engine given, %' 50 "$(share '<module>_.s.;whole' "$dir/folded")"
 expect 'functions that perf reads' 1 "$(perf script -i "$dir/py.pe" 2>/dev/null | grep -c -m1 '\[python\] spin .*/python_calls.py:24)')"
 expect 'current lines' 1 "$(pe-symbolize -q --lines "$dir/py.pe" | stackfold --lines | grep -c -m1 ';deep:python_calls.py:58;spin:python_calls.py:2[5-7]')"
 finish
