@@ -62,33 +62,43 @@ constexpr PythonLayout k312{.first_interpreter = 40,
                             .ascii_data = 40,
                             .wide_data = 56};
 
-/// The fields of _Py_DebugOffsets of 3.13 that are used, by their place among its numbers.
-enum Published : std::size_t {
-  kCookie,
-  kVersion,
-  kFreeThreaded,
-  kFirstInterpreter = 5,
-  kNextInterpreter = 8,
+/// The used fields of _Py_DebugOffsets.
+enum Published : std::uint8_t {
+  kFirstInterpreter,
+  kNextInterpreter,
   kFirstThread,
-  kNextThread = 21,
-  kFrame = 23,
+  kNextThread,
+  kFrame,
   kThreadId,
-  kCaller = 29,
+  kCaller,
   kCode,
   kInstruction,
-  kOwner = 33,
-  kFile = 35,
-  kName = 37,
+  kOwner,
+  kFile,
+  kName,
   kLineTable,
   kFirstLine,
-  kInstructions = 43,
-  kBytesSize = 65,
+  kInstructions,
+  kBytesSize,
   kBytesData,
-  kTextState = 68,
+  kTextState,
   kTextLength,
   kAsciiData,
   kPublishedCount
 };
+
+/// Their places among its numbers, in this order.
+using Places = std::array<std::uint8_t, kPublishedCount>;
+constexpr Places k313Places = {5,  8,  9,  21, 23, 24, 29, 30, 31, 33,
+                               35, 37, 38, 39, 43, 65, 66, 68, 69, 70};
+constexpr Places k314Places = {5,  8,  9,  24, 26, 27, 32, 33, 34, 36,
+                               40, 42, 43, 44, 48, 75, 76, 78, 79, 80};
+
+/// These have the same place in all versions.
+enum : std::uint8_t { kCookie, kVersion, kFreeThreaded };
+
+/// All its numbers that are used, of any version.
+using Numbers = std::array<std::uint64_t, k314Places.back() + 1>;
 
 constexpr std::uint64_t kCookieText = 0x7970'6775'6265'6478;  // "xdebugpy"
 
@@ -99,25 +109,26 @@ std::string name_of(std::uint64_t version) {
 /// An offset that is larger than any of a real Python makes the whole layout implausible.
 class Offsets {
  public:
-  explicit Offsets(const std::array<std::uint64_t, kPublishedCount>& numbers) : numbers_(numbers) {}
+  Offsets(const Numbers& numbers, const Places& places) : numbers_(numbers), places_(places) {}
 
   std::uint32_t at(Published field, std::uint32_t most) {
-    is_plausible_ = is_plausible_ && numbers_[field] <= most;
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(numbers_[field], most));
+    const std::uint64_t number = numbers_[places_[field]];
+    is_plausible_ = is_plausible_ && number <= most;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(number, most));
   }
   [[nodiscard]] bool is_plausible() const noexcept { return is_plausible_; }
 
  private:
-  const std::array<std::uint64_t, kPublishedCount>& numbers_;
+  const Numbers& numbers_;
+  const Places& places_;
   bool is_plausible_ = true;
 };
 
-std::optional<PythonLayout> published_layout(
-    const std::array<std::uint64_t, kPublishedCount>& numbers) {
+std::optional<PythonLayout> published_layout(const Numbers& numbers, const Places& places) {
   constexpr std::uint32_t kMostOfState = 1 << 20, kMostOfThread = 4096, kMostOfObject = 256;
   constexpr std::uint32_t kWordBytes = 8;
   constexpr std::uint32_t kMoreThanAscii = 16;  // utf8_length and utf8
-  Offsets offsets(numbers);
+  Offsets offsets(numbers, places);
   PythonLayout layout{.first_interpreter = offsets.at(kFirstInterpreter, kMostOfState),
                       .next_interpreter = offsets.at(kNextInterpreter, kMostOfState),
                       .first_thread = offsets.at(kFirstThread, kMostOfState),
@@ -151,7 +162,8 @@ std::optional<PythonLayout> published_layout(
 std::variant<PythonLayout, std::string> python_layout(Memory& memory,
                                                       std::optional<std::uint64_t> version,
                                                       std::uint64_t runtime) {
-  constexpr std::uint64_t k311Version = 0x030b, k312Version = 0x030c, k313Version = 0x030d;
+  constexpr std::uint64_t k311Version = 0x030b, k312Version = 0x030c, k313Version = 0x030d,
+                          k314Version = 0x030e;
   if (!version)
     return "a Python before 3.11";
   const std::uint64_t minor = *version >> 16U;
@@ -159,14 +171,14 @@ std::variant<PythonLayout, std::string> python_layout(Memory& memory,
     return k311;
   if (minor == k312Version)
     return k312;
-  const auto numbers = memory.value<std::array<std::uint64_t, kPublishedCount>>(runtime);
-  if (minor != k313Version || !numbers)
+  const auto numbers = memory.value<Numbers>(runtime);
+  if ((minor != k313Version && minor != k314Version) || !numbers)
     return name_of(*version);
   if ((*numbers)[kCookie] != kCookieText || (*numbers)[kVersion] >> 16U != minor)
     return name_of(*version) + " without its offsets";
   if ((*numbers)[kFreeThreaded] != 0)
     return "free-threaded " + name_of(*version);
-  const auto layout = published_layout(*numbers);
+  const auto layout = published_layout(*numbers, minor == k313Version ? k313Places : k314Places);
   if (!layout)
     return name_of(*version) + " with implausible offsets";
   return *layout;

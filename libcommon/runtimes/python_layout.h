@@ -1,6 +1,6 @@
 // Where CPython keeps its threads, frames and code objects.
 //
-// CPython 3.13 describes its structures at the start of _PyRuntime (_Py_DebugOffsets,
+// CPython 3.13 and 3.14 describe their structures at the start of _PyRuntime (_Py_DebugOffsets,
 // Include/internal/pycore_runtime.h).  The layouts of 3.11 and 3.12 are the same in all their
 // releases, and are tables here: offsetof() in C programs compiled with the headers of 3.11.2,
 // 3.11.7 and 3.12.1 (Py_BUILD_CORE).
@@ -50,14 +50,19 @@ struct PythonLayout {
   std::uint32_t wide_data;   ///< the size of PyCompactUnicodeObject
 };
 
-/// The end mark of a shim frame: FRAME_OWNED_BY_CSTACK (pycore_frame.h, 3.12 and 3.13).
-inline constexpr std::uint8_t kOwnedByCStack = 3;
+/// The least end mark of a shim frame: FRAME_OWNED_BY_CSTACK (pycore_frame.h, 3.12 and 3.13),
+/// FRAME_OWNED_BY_INTERPRETER (pycore_interpframe_structs.h, 3.14).
+inline constexpr std::uint8_t kLeastShimOwner = 3;
+
+/// The lowest bits of a frame's pointer to its code do not belong to it: Py_TAG_BITS
+/// (pycore_stackref.h, since 3.14).
+inline constexpr std::uint64_t kTagBits = 3;
 
 /// In _PyCFrame: bytes from its frame to the pointer to the previous _PyCFrame (3.11 and 3.12).
 inline constexpr std::uint32_t kPreviousOfCFrame = 8;
 
 /// All fields of a frame and of a code object that are read are within these bytes.
-inline constexpr std::uint32_t kFrameBytes = 72, kCodeBytes = 256;
+inline constexpr std::uint32_t kFrameBytes = 80, kCodeBytes = 256;
 
 /// Returns whether the fields of a frame are within kFrameBytes.
 constexpr bool has_valid_frame(const PythonLayout& layout) noexcept {

@@ -149,14 +149,14 @@ class PythonWalk {
       return;
     const bool has_flag = layout_.call_end == CallEnd::kEntryFlag;
     const auto mark = static_cast<std::uint8_t>(bytes_[layout_.end_mark]);
-    if (has_flag || mark != kOwnedByCStack)
+    if (has_flag || mark < kLeastShimOwner)
       return add_function(has_flag && mark != 0);
     if (count_ == 0 || last_.ends_call)
       return add({.ends_call = true});
     last_.ends_call = true;
   }
   void add_function(bool ends_call) {
-    const std::uint64_t code = pointer_in(layout_.code);
+    const std::uint64_t code = pointer_in(layout_.code) & ~kTagBits;
     if (code != code_) {
       const auto fields = read_code_fields(memory_, layout_, code);
       is_readable_ = fields.has_value() && code > kUnreadableCode;

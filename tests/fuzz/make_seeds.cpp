@@ -393,7 +393,8 @@ int main(int argc, char** argv) {
   save(folder / "walker" / "calls", walk());
   save(folder / "heap" / "two-sites", shared_heap());
   save(folder / "sampler" / "two-threads", shared_samples());
-  for (const std::uint64_t version : {FakePython::k311, FakePython::k312, FakePython::k313})
+  for (const std::uint64_t version :
+       {FakePython::k311, FakePython::k312, FakePython::k313, FakePython::k314})
     save(folder / "python_process" / ("python-3." + std::to_string(version >> 16U & 0xff)),
          python_memory(version));
   save(folder / "hotspot_process" / "java-17", java_memory());

@@ -21,13 +21,14 @@ class FakePython {
  public:
   static constexpr std::uint64_t kBase = 0x10000, kRuntime = kBase, kVersionAt = kBase + 0x700;
   static constexpr std::uint64_t kThreadPointer = 0x7f0000001000;
-  static constexpr std::uint64_t k311 = 0x030b02f0, k312 = 0x030c01f0, k313 = 0x030d00f0;
+  static constexpr std::uint64_t k311 = 0x030b02f0, k312 = 0x030c01f0, k313 = 0x030d00f0,
+                                 k314 = 0x030e0af0;
   /// Is unreadable.
   static constexpr std::uint64_t kNowhere = 0x4000'0000;
 
-  explicit FakePython(std::uint64_t version) : bytes_(0x800) {
+  explicit FakePython(std::uint64_t version) : version_(version), bytes_(0x800) {
     put(kVersionAt, version);
-    if (version >> 16U == k313 >> 16U)
+    if (version >> 16U >= k313 >> 16U)
       publish(version);
     auto memory = this->memory();
     layout_ = std::get<runtimes::PythonLayout>(runtimes::python_layout(memory, version, kRuntime));
@@ -113,7 +114,7 @@ class FakePython {
   };
   void add_frame(Stack& stack, std::uint64_t code, std::uint64_t offset, bool ends_call) {
     const std::uint64_t frame = link(stack);
-    put(frame + layout_.code, code);
+    put(frame + layout_.code, version_ == k314 ? code | 1 : code);  // it is a tagged reference
     put(frame + layout_.instruction, code + layout_.instructions + offset);
     if (!ends_call)
       return;
@@ -150,30 +151,52 @@ class FakePython {
   }
 
  private:
-  /// The values of 3.13.0 for the fields that are used.
+  /// The values of 3.13.0 and 3.14.10 for the fields that are used.
   void publish(std::uint64_t version) {
-    constexpr std::pair<unsigned, std::uint64_t> kFields[] = {{0, 0x7970'6775'6265'6478},
-                                                              {5, 632},
-                                                              {8, 7264},
-                                                              {9, 7344},
-                                                              {21, 8},
-                                                              {23, 72},
-                                                              {24, 152},
-                                                              {29, 8},
-                                                              {30, 0},
-                                                              {31, 56},
-                                                              {33, 70},
-                                                              {35, 112},
-                                                              {37, 128},
-                                                              {38, 136},
-                                                              {39, 68},
-                                                              {43, 200},
-                                                              {65, 16},
-                                                              {66, 32},
-                                                              {68, 32},
-                                                              {69, 16},
-                                                              {70, 40}};
-    for (const auto& [number, value] : kFields)
+    using Fields = std::vector<std::pair<unsigned, std::uint64_t>>;
+    static const Fields kOf313 = {{0, 0x7970'6775'6265'6478},
+                                  {5, 632},
+                                  {8, 7264},
+                                  {9, 7344},
+                                  {21, 8},
+                                  {23, 72},
+                                  {24, 152},
+                                  {29, 8},
+                                  {30, 0},
+                                  {31, 56},
+                                  {33, 70},
+                                  {35, 112},
+                                  {37, 128},
+                                  {38, 136},
+                                  {39, 68},
+                                  {43, 200},
+                                  {65, 16},
+                                  {66, 32},
+                                  {68, 32},
+                                  {69, 16},
+                                  {70, 40}};
+    static const Fields kOf314 = {{0, 0x7970'6775'6265'6478},
+                                  {5, 808},
+                                  {8, 7272},
+                                  {9, 7344},
+                                  {24, 8},
+                                  {26, 72},
+                                  {27, 152},
+                                  {32, 8},
+                                  {33, 0},
+                                  {34, 56},
+                                  {36, 74},
+                                  {40, 112},
+                                  {42, 128},
+                                  {43, 136},
+                                  {44, 68},
+                                  {48, 208},
+                                  {75, 16},
+                                  {76, 32},
+                                  {78, 32},
+                                  {79, 16},
+                                  {80, 40}};
+    for (const auto& [number, value] : version >> 16U == k313 >> 16U ? kOf313 : kOf314)
       put(kRuntime + number * 8, value);
     put(kRuntime + 8, version);
   }
@@ -187,6 +210,7 @@ class FakePython {
     return frame;
   }
 
+  std::uint64_t version_;
   std::vector<std::byte> bytes_;
   runtimes::PythonLayout layout_{};
   std::uint64_t interpreter_ = 0, last_thread_ = 0;

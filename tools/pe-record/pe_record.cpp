@@ -33,7 +33,8 @@ using recorder::Options;
 constexpr const char* kBySignal = "using engine signal, with which the command samples itself";
 constexpr const char* kByPtrace = "using engine ptrace, which stops the target's threads";
 constexpr const char* kByPerf = "using engine perf, which copies a stack at each hit";
-constexpr const char* kWithoutScripts = "using engine perf, which cannot read an interpreter's frames";
+constexpr const char* kWithoutScripts =
+    "using engine perf, which cannot read an interpreter's frames";
 
 const char* how(Engine engine, const Options& options) {
   if (engine == Engine::kSignal)

@@ -16,7 +16,7 @@ namespace pe::symbolize {
 namespace {
 
 constexpr const char* kPython =
-    "Python: record it with --engine bpf, signal or ptrace (3.11 to 3.13), or start it with -X "
+    "Python: record it with --engine bpf, signal or ptrace (3.11 to 3.14), or start it with -X "
     "perf (3.12)";
 
 // The first match counts: a JVM may have libpython mapped, but not the other way round.

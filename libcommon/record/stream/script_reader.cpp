@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/memory.h"
+#include "unwind/moved_parts.h"
 
 namespace pe::record {
 namespace {
@@ -38,6 +40,16 @@ objects::Segment lowest_code(const objects::Image& image) {
     if (segment.executable && (!lowest.executable || segment.svma < lowest.svma))
       lowest = segment;
   return lowest;
+}
+
+/// Adds the parts of the loop that have no symbols.
+void add_moved_parts(const objects::Image& image,
+                     std::vector<runtimes::PythonBinary::Range>& loop) {
+  for (const auto& [start, end] : std::vector(loop))
+    for (const auto& part : unwind::moved_parts(image, {start, end}))
+      if (std::ranges::find(loop, part.start_svma, &runtimes::PythonBinary::Range::start) ==
+          loop.end())
+        loop.push_back({part.start_svma, part.end_svma});
 }
 
 /// Returns the name of Python's library that a program needs; empty if it needs none.
@@ -132,6 +144,7 @@ std::uint64_t ScriptReader::examine(const objects::OpenResult& opened, bool has_
   auto python = is_candidate ? runtimes::find_python(*image, !has_name) : std::nullopt;
   if (!python)
     return 0;
+  add_moved_parts(*image, python->loop);
   Binary binary{.python = *std::move(python),
                 .segments = {image->segments().begin(), image->segments().end()},
                 .layout = std::nullopt};
@@ -221,8 +234,7 @@ void ScriptReader::describe(Closing& closing) const {
     closing.doubt(plural(forbidden_.size(), "process") + " of Python have unreadable memory",
                   "record as the same user, or with CAP_SYS_PTRACE");
   for (const std::string& unknown : unknown_)
-    closing.doubt(unknown + " has functions without names",
-                  "Python 3.11, 3.12 and 3.13 have names");
+    closing.doubt(unknown + " has functions without names", "Python 3.11 to 3.14 have names");
 }
 
 }  // namespace pe::record

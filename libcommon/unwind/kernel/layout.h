@@ -119,9 +119,10 @@ struct ProcessMappings {
 enum {
   kMaxScripts = 1024,  ///< processes
   kMaxScriptFiles = 256,
-  kScriptFrameBytes = 72,  ///< all fields of a frame are within them
+  kScriptFrameBytes = 80,  ///< all fields of a frame are within them
   kScriptCodeBytes = 96,   ///< the used fields of a code object are within them
-  kScriptShimOwner = 3,    ///< the end mark of a frame that only ends a call
+  kScriptShimOwner = 3,    ///< the least end mark of a frame that only ends a call
+  kScriptTagBits = 3,      ///< of a frame's pointer to its code; they do not belong to it
 };
 
 /// Where an interpreter keeps its threads and their frames (runtimes/python_layout.h); by tgid.

@@ -225,7 +225,7 @@ static long take_script_frame(uint32_t i, struct ScriptWalk* walk) {
   if (is_read) {
     const uint32_t mark =
         frame_word(scratch, layout->end_mark) >> 8 * (layout->end_mark & 7) & 0xff;
-    const bool is_shim = !layout->has_end_flag && mark == kScriptShimOwner;
+    const bool is_shim = !layout->has_end_flag && mark >= kScriptShimOwner;
     scratch->at = frame_word(scratch, layout->caller);
     if (is_shim && !scratch->is_at_end) {
       uint32_t last = count - 1;
@@ -236,7 +236,7 @@ static long take_script_frame(uint32_t i, struct ScriptWalk* walk) {
       return 0;
     }
     const bool is_end = is_shim || (layout->has_end_flag && mark);
-    const uint64_t object = frame_word(scratch, layout->code);
+    const uint64_t object = frame_word(scratch, layout->code) & ~(uint64_t)kScriptTagBits;
     if (is_shim) {
       code = 0;
     } else if (read_mark(scratch, layout, object)) {
