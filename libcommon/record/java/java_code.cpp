@@ -120,6 +120,9 @@ std::optional<unwind::Rule> JavaCode::rule(std::uint32_t pid, std::uint64_t avma
     return std::nullopt;
   if (jvm->is_call_stub_return(avma + 1))
     return unwind::Rule(unwind::RuleKind::kFramePointer, 2, 2);
+  if (const std::uint32_t words = jvm->is_return_barrier(avma + 1) ? jvm->continuation_words() : 0;
+      words != 0)
+    return unwind::Rule(unwind::RuleKind::kStackPointer, words, 2);
   return java_rule(*blob, avma, [jvm](std::uint64_t from, std::span<std::byte> into) {
     return jvm->read_code(from, into);
   });
@@ -141,14 +144,17 @@ std::uint32_t JavaCode::number_of(std::uint32_t pid, const stream::ScriptFunctio
   return number;
 }
 
+/// Returns the address of a frame that stands for others; `known` is where it is kept.
+std::uint64_t JavaCode::stand_in(std::uint32_t pid, std::uint64_t& known, const char* name) {
+  if (known == 0)
+    known = stream::script_address(
+        number_of(pid, {.name = name, .file = {}, .line = 0, .kind = stream::ScriptKind::kJava}));
+  return known;
+}
+
 std::uint64_t JavaCode::unreadable(std::uint32_t pid) {
   ++unreadable_;
-  std::uint64_t& address = processes_.at(pid).unreadable_at;
-  if (address == 0)
-    address = stream::script_address(number_of(
-        pid,
-        {.name = "[java: unreadable]", .file = {}, .line = 0, .kind = stream::ScriptKind::kJava}));
-  return address;
+  return stand_in(pid, processes_.at(pid).unreadable_at, "[java: unreadable]");
 }
 
 /// Returns the function of a frame of the interpreter.  Only a stack's first frame may have its
@@ -185,6 +191,10 @@ bool JavaCode::functions(std::uint32_t pid, const WalkedFrame& walked,
   const std::uint64_t at = avma - (frame.is_exact() ? 0 : 1);
   if (!jvm.has_code_at(at))
     return false;
+  if (!frame.is_exact() && jvm.is_return_barrier(avma)) {
+    addresses.push_back(stand_in(pid, found->second.in_heap_at, "[java: callers in the heap]"));
+    return true;
+  }
   const CodeBlob* const blob = jvm.code_at(at);
   ++frames_;
   if (blob == nullptr) {

@@ -49,10 +49,11 @@ class JavaCode : public unwind::RuntimeCode {
 
     stream::Mapping library;
     std::optional<runtimes::HotspotProcess> jvm = std::nullopt;
-    std::uint32_t attempts = 0;       ///< to open it
-    bool is_unknown = false;          ///< its version is
-    std::uint64_t period_ns = 0;      ///< when its period started
-    std::uint64_t unreadable_at = 0;  ///< the stream's address of unreadable frames; 0: none yet
+    std::uint32_t attempts = 0;   ///< to open it
+    bool is_unknown = false;      ///< its version is
+    std::uint64_t period_ns = 0;  ///< when its period started
+    /// The stream's addresses of frames that stand for others; 0: none yet.
+    std::uint64_t unreadable_at = 0, in_heap_at = 0;
   };
 
   runtimes::HotspotProcess* known_jvm(std::uint32_t pid);
@@ -60,6 +61,7 @@ class JavaCode : public unwind::RuntimeCode {
   void open(std::uint32_t pid, Process& process);
   void forget(std::uint32_t pid);
   std::uint32_t number_of(std::uint32_t pid, const stream::ScriptFunction& function);
+  std::uint64_t stand_in(std::uint32_t pid, std::uint64_t& known, const char* name);
   std::uint64_t unreadable(std::uint32_t pid);
   std::optional<std::uint64_t> interpreted(std::uint32_t pid, runtimes::HotspotProcess& jvm,
                                            const WalkedFrame& walked,

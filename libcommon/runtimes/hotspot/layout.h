@@ -25,6 +25,8 @@ struct HotspotLayout {
   std::uint64_t heaps = 0;             ///< avma of CodeCache::_heaps
   std::uint64_t interpreter = 0;       ///< avma of AbstractInterpreter::_code
   std::uint64_t call_stub_return = 0;  ///< avma of StubRoutines::_call_stub_return_address
+  std::uint64_t return_barrier = 0;    ///< avma of StubRoutines::_cont_returnBarrier; 0: none
+  std::uint64_t entry_return = 0;      ///< avma of ContinuationEntry::_return_pc; 0: none
 
   std::uint32_t array_length;  ///< in GrowableArray, as the next
   std::uint32_t array_data;

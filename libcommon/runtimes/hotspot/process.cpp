@@ -26,7 +26,12 @@ std::variant<HotspotProcess, std::string> HotspotProcess::open(Memory::Read read
   auto layout = hotspot_layout(memory, structs);
   if (auto* const why = std::get_if<std::string>(&layout))
     return std::move(*why);
-  HotspotProcess process(std::move(memory), std::get<HotspotLayout>(layout));
+  auto& known = std::get<HotspotLayout>(layout);
+  if (binary.return_barrier != 0 && binary.entry_return != 0) {
+    known.return_barrier = binary.return_barrier + bias;
+    known.entry_return = binary.entry_return + bias;
+  }
+  HotspotProcess process(std::move(memory), known);
   process.begin_period();
   return process;
 }
@@ -41,6 +46,10 @@ void HotspotProcess::begin_period() {
     return;
   cache_.read(memory_, layout_);
   call_stub_return_ = memory_.pointer(layout_.call_stub_return).value_or(0);
+  if (layout_.return_barrier != 0) {
+    return_barrier_ = memory_.pointer(layout_.return_barrier).value_or(0);
+    entry_return_ = memory_.pointer(layout_.entry_return).value_or(0);
+  }
   if (methods_.size() >= kMostMethods)
     methods_.clear();
 }
@@ -54,6 +63,11 @@ bool HotspotProcess::spend(std::size_t effort) {
 
 bool HotspotProcess::read_code(std::uint64_t avma, std::span<std::byte> into) {
   return spend(kCodeEffort) && memory_.read(avma, into);
+}
+
+std::uint32_t HotspotProcess::continuation_words() {
+  const CodeBlob* const entry = entry_return_ != 0 ? code_at(entry_return_ - 1) : nullptr;
+  return entry != nullptr ? entry->frame_words : 0;
 }
 
 /// Returns code that still is in its place.

@@ -52,6 +52,13 @@ class HotspotProcess {
   [[nodiscard]] bool is_call_stub_return(std::uint64_t avma) const noexcept {
     return avma != 0 && avma == call_stub_return_;
   }
+  /// Returns whether `avma` is the return address of a virtual thread's frame whose callers are in
+  /// the JVM's heap.  On the stack, the frame of the continuation's entry follows, which has
+  /// continuation_words(); 0 if that is unknown.
+  [[nodiscard]] bool is_return_barrier(std::uint64_t avma) const noexcept {
+    return avma != 0 && avma == return_barrier_;
+  }
+  std::uint32_t continuation_words();
   /// Whether `avma` is where the JVM has its code, readable or not.
   [[nodiscard]] bool has_code_at(std::uint64_t avma) const noexcept {
     return cache_.contains(avma);
@@ -99,7 +106,7 @@ class HotspotProcess {
   Memory memory_;
   HotspotLayout layout_;
   CodeCache cache_;
-  std::uint64_t call_stub_return_ = 0;
+  std::uint64_t call_stub_return_ = 0, return_barrier_ = 0, entry_return_ = 0;
   std::map<std::uint64_t, Code> codes_;                     ///< by the start of their code
   std::unordered_map<std::uint64_t, Method> methods_;       ///< by avma
   std::unordered_map<std::uint64_t, std::uint64_t> stubs_;  ///< by the avma of their name

@@ -58,6 +58,10 @@ std::optional<HotspotBinary> find_hotspot(const objects::Image& image) {
   HotspotBinary found;
   objects::for_each_symbol(
       image, [&found](std::string_view name, std::uint64_t svma, std::uint64_t /*bytes*/) {
+        if (name == "_ZN12StubRoutines19_cont_returnBarrierE")
+          found.return_barrier = svma;
+        if (name == "_ZN17ContinuationEntry10_return_pcE")
+          found.entry_return = svma;
         if (!name.starts_with(kNames.front().substr(0, std::string_view("gHotSpotVM").size())))
           return;
         const auto* const known = std::ranges::find(kNames, name);

@@ -46,6 +46,9 @@ enum HotspotVariable : std::uint8_t {
 /// The places of these variables in libjvm.so.
 struct HotspotBinary {
   std::array<std::uint64_t, kVmVariables> variables{};  ///< svma
+  /// The svma of StubRoutines::_cont_returnBarrier and ContinuationEntry::_return_pc, which are not
+  /// exported; 0 if the file has no such symbols, as before Java 21.
+  std::uint64_t return_barrier = 0, entry_return = 0;
 };
 /// Returns nullopt if the file has no HotSpot JVM, or is not for x86-64.
 std::optional<HotspotBinary> find_hotspot(const objects::Image& image);

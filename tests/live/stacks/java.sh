@@ -120,4 +120,28 @@ start -Xint
 record interpreter "${engines##* }"
 at_least "interpreted, %" 90 "$(of shares ";Work.spin_\[s\]")"
 kill $target
+# Virtual threads: most of their callers are in the heap.  The stack still leads to the thread that runs them.
+if [ "$version" -ge 21 ]; then
+  cat >"$dir/Virtual.java" <<'END'
+public class Virtual {
+  static volatile long sink;
+  static void spin() { long x = 1; for (int i = 0; i < 100000; ++i) x = x * 6364136223846793005L + 1; sink = x; }
+  static void sleeps() throws Exception { spin(); Thread.sleep(1); spin(); }
+  static void repeats() throws Exception { while (true) sleeps(); }
+  static void run() { try { repeats(); } catch (Exception e) { } }
+  public static void main(String[] args) throws Exception {
+    for (int i = 0; i < 20; ++i) Thread.ofVirtual().start(Virtual::run);
+    Thread.sleep(1000000);
+  }
+}
+END
+  javac -d "$dir" "$dir/Virtual.java" || fail 'javac: virtual threads'
+  java -cp "$dir" Virtual & target=$!
+  until_used 3000 $target pe-record -q --engine "${engines##* }" -F 997 -p $target -o "$dir/java.pe" || fail 'virtual threads'
+  pe-symbolize -q "$dir/java.pe" | stackfold >"$dir/folded"
+  grep ';Virtual\.spin' "$dir/folded" >"$dir/part"
+  at_least 'virtual threads: run by a thread, %' 95 \
+    "$(share 'JavaCalls::call_helper.*;jdk.internal.vm.Continuation.(run|enter);([^;]*;)*\[java: callers in the heap\];(Virtual.repeats;)?Virtual.sleeps;Virtual.spin|Continuation.enter1?;.*Virtual.run;Virtual.repeats;Virtual.sleeps;Virtual.spin' "$dir/part")"
+  kill $target
+fi
 finish

@@ -80,6 +80,35 @@ BOOST_AUTO_TEST_CASE(names_compiled_and_inlined_methods_with_their_lines) {
   BOOST_TEST(named.functions.size() == 2U);  // named once
 }
 
+BOOST_AUTO_TEST_CASE(knows_where_the_stack_of_a_virtual_thread_ends) {
+  FakeJava fake;
+  const auto method = fake.method("A", "enterSpecial", "A.java", kLines);
+  const auto blob = fake.compiled(3, method, kInlined, kOuterHead, {method, method});
+  constexpr std::uint64_t kBarrier = FakeJava::kCode + 8;
+  const auto places = fake.room(2 * FakeJava::kWord);
+  fake.put(places, kBarrier);
+  fake.put(places + FakeJava::kWord, blob + kPlace);
+  const auto open = [&](std::uint64_t barrier, std::uint64_t entry) {
+    auto binary = FakeJava::binary(fake.variables());
+    binary.return_barrier = barrier;
+    binary.entry_return = entry;
+    return std::get<HotspotProcess>(HotspotProcess::open(
+        [&fake](std::uint64_t avma, std::span<std::byte> into) { return fake.read(avma, into); },
+        binary, FakeJava::kBase));
+  };
+  const std::uint64_t svma = places - FakeJava::kBase;
+  HotspotProcess process = open(svma, svma + FakeJava::kWord);
+  BOOST_TEST(process.is_return_barrier(kBarrier));
+  BOOST_TEST(!process.is_return_barrier(kBarrier + 1));
+  BOOST_TEST(process.continuation_words() == 6U);
+
+  HotspotProcess without_symbols = open(0, 0);
+  BOOST_TEST(!without_symbols.is_return_barrier(kBarrier));
+  BOOST_TEST(!without_symbols.is_return_barrier(0));
+  HotspotProcess elsewhere = open(svma, svma);
+  BOOST_TEST(elsewhere.continuation_words() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(an_address_between_described_places_has_the_next_one) {
   FakeJava fake;
   const auto outer = fake.method("A", "run", "A.java", kLines);
