@@ -24,7 +24,9 @@ constexpr std::array<Kind, kScriptKinds> kKinds = {{{"[python]", kSymbolScript},
                                                     {"[java]", kSymbolScript},
                                                     {"[java-jit]", kSymbolJit},
                                                     {"[java-inlined]", kSymbolJit | kSymbolInlined},
-                                                    {"[java-stub]", kSymbolJit}}};
+                                                    {"[java-stub]", kSymbolJit},
+                                                    {"[php]", kSymbolScript},
+                                                    {"[ruby]", kSymbolScript}}};
 
 bool is_escaped(unsigned char byte) { return byte <= ' ' || byte == '\\' || byte == 0x7f; }
 
@@ -62,7 +64,16 @@ std::string_view script_mark(ScriptKind kind) noexcept {
 }
 
 std::string_view runtime_name(ScriptKind kind) noexcept {
-  return kind == ScriptKind::kPython ? "Python" : "Java";
+  switch (kind) {
+    case ScriptKind::kPython:
+      return "Python";
+    case ScriptKind::kPhp:
+      return "PHP";
+    case ScriptKind::kRuby:
+      return "Ruby";
+    default:
+      return "Java";
+  }
 }
 
 std::uint32_t script_flags(ScriptKind kind) noexcept {

@@ -38,8 +38,10 @@ enum class ScriptKind : std::uint8_t {
   kJavaCompiled,  ///< compiled at run time
   kJavaInlined,   ///< likewise, inlined into its caller
   kJavaStub,      ///< code that the runtime has made for its own purposes; without file and line
+  kPhp,
+  kRuby,
 };
-inline constexpr std::size_t kScriptKinds = 5;
+inline constexpr std::size_t kScriptKinds = 7;
 /// Returns the mark with which the paths of such functions start, "[python]".
 std::string_view script_mark(ScriptKind kind) noexcept;
 /// Returns the name of its runtime, "Python".

@@ -1,14 +1,14 @@
 // Reads any bytes as the memory of a process that runs CPython.  Its stacks and names are bounded,
 // and each name comes back from the stream as it was.
 // SPDX-License-Identifier: MIT
-#include "runtimes/python_process.h"
-
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <variant>
 
-#include "inprocess/sampler/python_words.h"
+#include "inprocess/sampler/script_words.h"
 #include "require.h"
+#include "runtimes/scripts/process.h"
 #include "support/fake_python.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
@@ -25,22 +25,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
                 std::min(into.size(), memory.size() - at), into.begin());
     return into.size();
   };
-  const runtimes::PythonBinary binary{.runtime = FakePython::kRuntime - FakePython::kBase,
-                                      .version = FakePython::kVersionAt - FakePython::kBase,
-                                      .loop = {{0x100, 0x200}}};
-  auto opened = runtimes::PythonProcess::open(read, binary, FakePython::kBase);
-  auto* process = std::get_if<runtimes::PythonProcess>(&opened);
+  runtimes::ScriptBinary binary{
+      .runtime = FakePython::kRuntime - FakePython::kBase, .version = 0, .loop = {{0x100, 0x200}}};
+  constexpr std::size_t kVersionAt = FakePython::kVersionAt - FakePython::kBase;
+  if (memory.size() >= kVersionAt + sizeof binary.version)
+    std::memcpy(&binary.version, memory.data() + kVersionAt, sizeof binary.version);
+  auto opened = runtimes::ScriptProcess::open(read, binary, FakePython::kBase);
+  auto* process = std::get_if<runtimes::ScriptProcess>(&opened);
   if (process == nullptr)
     return 0;
   std::uint32_t number = 0;
   for (int sample = 0; sample < 2; ++sample) {
-    const auto& stack = process->read_stack(1, FakePython::kThreadPointer);
-    require(stack.frames.size() <= runtimes::kMostPythonFrames);
+    const auto& stack = process->read_stack(1, {.thread_pointer = FakePython::kThreadPointer});
+    require(stack.frames.size() <= runtimes::kMostScriptFrames);
     process->begin_names();
     constexpr std::size_t kMostNamed = 100;
     for (const auto& frame :
          std::span(stack.frames).first(std::min(stack.frames.size(), kMostNamed))) {
-      require(inprocess::python_frame(inprocess::python_words(frame)).place == frame.place);
+      require(inprocess::script_frame(inprocess::script_words(frame)).place == frame.place);
       const auto address = process->address_of(frame, [&](const stream::ScriptFunction& function) {
         const auto again = stream::parse_script_path(stream::script_path(function));
         require(again && again->line == function.line);

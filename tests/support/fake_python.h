@@ -12,8 +12,11 @@
 #include <variant>
 #include <vector>
 
-#include "runtimes/python_layout.h"
-#include "runtimes/python_process.h"
+#include "runtimes/memory.h"
+#include "runtimes/python/layout.h"
+#include "runtimes/scripts/binary.h"
+#include "runtimes/scripts/layout.h"
+#include "runtimes/scripts/process.h"
 
 namespace pe::testing {
 
@@ -60,12 +63,13 @@ class FakePython {
   [[nodiscard]] runtimes::Memory memory() const {
     return runtimes::Memory([this](auto avma, auto into) { return read(avma, into); });
   }
-  [[nodiscard]] runtimes::PythonProcess process() const {
-    const runtimes::PythonBinary binary{
-        .runtime = kRuntime - kBase, .version = kVersionAt - kBase, .loop = {{0x100, 0x200}}};
-    return std::get<runtimes::PythonProcess>(runtimes::PythonProcess::open(
+  [[nodiscard]] runtimes::ScriptProcess process() const {
+    const runtimes::ScriptBinary binary{
+        .runtime = kRuntime - kBase, .version = version_, .loop = {{0x100, 0x200}}};
+    return std::get<runtimes::ScriptProcess>(runtimes::ScriptProcess::open(
         [this](auto avma, auto into) { return read(avma, into); }, binary, kBase));
   }
+  [[nodiscard]] runtimes::ScriptLayout script_layout() const { return {.python = layout_}; }
 
   template <typename T>
   void put(std::uint64_t avma, T value) {

@@ -57,7 +57,7 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
   const bool is_perf = !bpf_ && request_.engine != record::Engine::kPtrace &&
                        request_.engine != record::Engine::kSignal;
   if (is_perf && stream_->has_unread_scripts())
-    closing.doubt("this engine does not read the functions of Python",
+    closing.doubt("this engine does not read the functions of scripts",
                   "use --engine bpf, ptrace or signal");
   record::finish_keeping(*stream_, closing);
   return closing;

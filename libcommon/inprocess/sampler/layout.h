@@ -15,8 +15,8 @@
 // They are never reset: byte n of a ring is at n % ring_bytes.  Only the thread's own signal
 // handler moves head, and only the reader moves tail.
 //
-// A ring holds finished PERF_RECORD_SAMPLE records of sample_attr().  The record of a stack in
-// Python precedes its sample (python_words.h).  Records may wrap around to the ring's start.
+// A ring holds finished PERF_RECORD_SAMPLE records of sample_attr().  The record of a stack in an
+// interpreter precedes its sample (script_words.h).  Records may wrap around to the ring's start.
 //
 // The process is untrusted, so the reader must check all data.  Numbers are in host order.
 // SPDX-License-Identifier: MIT
@@ -31,13 +31,13 @@
 
 #include "base/clock.h"
 #include "inprocess/runtime/tick.h"
-#include "runtimes/python_layout.h"
+#include "runtimes/scripts/layout.h"
 #include "stream/records/record.h"
 #include "stream/records/user_registers.h"
 
 namespace pe::inprocess {
 
-inline constexpr std::uint64_t kMagic = 0x34676e6973637065;  ///< "epcsing4", the layout's version
+inline constexpr std::uint64_t kMagic = 0x35676e6973637065;  ///< "epcsing5", the layout's version
 
 /// In /proc/PID/maps the file is "/memfd:<this>".
 inline constexpr const char* kMemoryName = "pe-sampler";
@@ -67,10 +67,10 @@ enum class TimerKind : std::uint32_t {
 inline constexpr std::size_t kWantedTids = 16;
 
 /// The interpreter of a process.
-struct PythonOfProcess {
+struct ScriptOfProcess {
   std::uint32_t is_known;  ///< 1: the other fields are valid; written last
-  runtimes::PythonLayout layout;
-  std::uint64_t runtime;  ///< avma of _PyRuntime
+  runtimes::ScriptLayout layout;
+  std::uint64_t runtime;  ///< avma of its state
 };
 
 // Each cache line has only fields of one writing thread or process.
@@ -100,7 +100,7 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   /// Written by the reader: threads that the process has not found itself.  0: none.
   alignas(64) std::uint32_t wanted_tids[kWantedTids];
   /// Written by the reader.
-  alignas(64) PythonOfProcess python;
+  alignas(64) ScriptOfProcess script;
 };
 static_assert(sizeof(Header) <= kMapsAt);
 

@@ -149,10 +149,10 @@ void EngineRecords::write_copied(const CopiedSample& sample) {
 /// Adds the stack in the thread's interpreter.  Functions that are new precede it, in records of
 /// their own.
 void EngineRecords::add_script(const CopiedSample& sample) {
-  if (!scripts_ || sample.python == nullptr)
+  if (!scripts_ || sample.script == nullptr)
     return;
   const ScriptStack& stack =
-      scripts_->name(id(sample.pid), *sample.python,
+      scripts_->name(id(sample.pid), *sample.script,
                      [&](std::uint32_t number, const stream::ScriptFunction& function) {
                        synthesizer_.script(sample.pid, number, function);
                      });

@@ -47,7 +47,7 @@ struct CopiedSample {
   /// `registers` only the instruction's address is used then.
   Bytes user_part = {};
   std::string_view name = {};  ///< the thread's name at that time; empty: /proc may have it
-  const runtimes::PythonStack* python = nullptr;  ///< its stack in an interpreter; null: none
+  const runtimes::ScriptFrames* script = nullptr;  ///< its stack in an interpreter; null: none
 };
 
 /// The process that starts, or starts another program, and what the engine knows of it.

@@ -118,10 +118,11 @@ ScriptMerger::Unpaired ScriptMerger::unpaired_innermost() const {
 
 void ScriptMerger::describe(Closing& closing) const {
   if (counts_.stacks > 0)
-    closing.detail(fmt::format("{} with Python, {} of them between two states of its loop",
-                               plural(counts_.stacks, "stack"), counts_.mismatched));
+    closing.detail(
+        fmt::format("{} with scripts, {} of them between two states of the interpreter's loop",
+                    plural(counts_.stacks, "stack"), counts_.mismatched));
   if (counts_.cut > 0)
-    closing.doubt(plural(counts_.cut, "stack") + " of Python cut at the root",
+    closing.doubt(plural(counts_.cut, "stack") + " of scripts cut at the root",
                   "a record holds 8000 frames");
 }
 

@@ -5,7 +5,7 @@
 // one:
 //
 //     native      qsort  callback  LOOP  call  LOOP  main
-//     Python                       a b |       c d |
+//     script                       a b |       c d |
 //     merged      qsort  callback  a b  call   c d  main
 //
 // A complete stack has as many native frames of the loop as there are calls, except while the loop

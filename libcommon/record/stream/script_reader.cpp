@@ -12,14 +12,13 @@
 #include "base/file_name.h"
 #include "base/plural.h"
 #include "objects/mapped_image.h"
+#include "runtimes/scripts/interpreters.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/memory.h"
 #include "unwind/moved_parts.h"
 
 namespace pe::record {
 namespace {
-
-constexpr const char* kUnreadable = "[python: unreadable]";
 
 runtimes::Memory::Read memory_of(std::uint32_t pid) {
   return [pid](std::uint64_t avma, std::span<std::byte> into) {
@@ -44,21 +43,27 @@ objects::Segment lowest_code(const objects::Image& image) {
 
 /// Adds the parts of the loop that have no symbols.
 void add_moved_parts(const objects::Image& image,
-                     std::vector<runtimes::PythonBinary::Range>& loop) {
+                     std::vector<runtimes::ScriptBinary::Range>& loop) {
   for (const auto& [start, end] : std::vector(loop))
     for (const auto& part : unwind::moved_parts(image, {start, end}))
-      if (std::ranges::find(loop, part.start_svma, &runtimes::PythonBinary::Range::start) ==
+      if (std::ranges::find(loop, part.start_svma, &runtimes::ScriptBinary::Range::start) ==
           loop.end())
         loop.push_back({part.start_svma, part.end_svma});
 }
 
-/// Returns the name of Python's library that a program needs; empty if it needs none.
-std::string python_library(const objects::Image& image) {
-  constexpr std::string_view kStart = "libpython";
+bool is_library(std::string_view name) {
+  return name.find('/') == std::string_view::npos &&
+         std::ranges::any_of(runtimes::interpreters(), [name](const runtimes::Interpreter& known) {
+           return name.starts_with(known.library);
+         });
+}
+
+/// Returns the name of the interpreter's library that a program needs; empty if it needs none.
+std::string interpreter_library(const objects::Image& image) {
   const auto strings = image.section_bytes(".dynstr");
   ByteReader reader(strings ? Bytes(strings->bytes) : Bytes());
   while (const auto text = reader.take_string())
-    if (text->starts_with(kStart) && text->find('/') == std::string_view::npos)
+    if (is_library(*text))
       return std::string(*text);
   return {};
 }
@@ -66,7 +71,10 @@ std::string python_library(const objects::Image& image) {
 }  // namespace
 
 bool may_be_interpreter(std::string_view path) {
-  return file_name(path).find("python") != std::string_view::npos;
+  const std::string_view name = file_name(path);
+  return std::ranges::any_of(runtimes::interpreters(), [name](const runtimes::Interpreter& known) {
+    return name.find(known.file) != std::string_view::npos;
+  });
 }
 
 void ScriptReader::follow(const stream::History& history, std::uint64_t time_ns) {
@@ -99,9 +107,9 @@ void ScriptReader::forget(std::uint32_t pid) {
     changed_.insert(pid);
 }
 
-runtimes::PythonProcess* ScriptReader::process(std::uint32_t pid) {
+runtimes::ScriptProcess* ScriptReader::process(std::uint32_t pid) {
   const auto found = processes_.find(pid);
-  return found != processes_.end() ? &found->second.python : nullptr;
+  return found != processes_.end() ? &found->second.script : nullptr;
 }
 
 std::uint64_t ScriptReader::file_of(std::uint32_t pid) const {
@@ -118,13 +126,13 @@ std::uint64_t ScriptReader::file_of(std::uint32_t pid, const stream::Mapping& ma
   return item->second;
 }
 
-/// Also examines Python's library that the program needs, if it is where it usually is.
+/// Also examines the interpreter's library that the program needs, if it is where it usually is.
 void ScriptReader::expect(const std::string& path) {
   const auto opened = objects::Image::open(path);
   const auto* image = std::get_if<objects::Image>(&opened);
   if (image == nullptr || examine(opened, may_be_interpreter(path)) != 0)
     return;
-  const std::string library = python_library(*image);
+  const std::string library = interpreter_library(*image);
   if (library.empty())
     return;
   std::error_code ignored;
@@ -141,15 +149,16 @@ void ScriptReader::expect(const std::string& path) {
 std::uint64_t ScriptReader::examine(const objects::OpenResult& opened, bool has_name) {
   const auto* image = std::get_if<objects::Image>(&opened);
   const bool is_candidate = image != nullptr && (has_name || is_program(*image));
-  auto python = is_candidate ? runtimes::find_python(*image, !has_name) : std::nullopt;
-  if (!python)
+  auto script = is_candidate ? runtimes::find_interpreter(*image, !has_name) : std::nullopt;
+  if (!script)
     return 0;
-  add_moved_parts(*image, python->loop);
-  Binary binary{.python = *std::move(python),
+  add_moved_parts(*image, script->loop);
+  Binary binary{.script = *std::move(script),
                 .segments = {image->segments().begin(), image->segments().end()},
                 .layout = std::nullopt};
-  const auto layout = runtimes::layout_in_file(*image, binary.python);
-  if (const auto* known = std::get_if<runtimes::PythonLayout>(&layout))
+  runtimes::Memory loaded = runtimes::loaded_memory(*image);
+  const auto layout = runtimes::script_layout(loaded, binary.script, 0);
+  if (const auto* known = std::get_if<runtimes::ScriptLayout>(&layout))
     binary.layout = *known;
   binaries_.push_back(std::move(binary));
   struct stat status = {};
@@ -159,7 +168,7 @@ std::uint64_t ScriptReader::examine(const objects::OpenResult& opened, bool has_
                           .device = status.st_dev,
                           .code = lowest_code(*image).svma,
                           .code_offset = lowest_code(*image).file_offset,
-                          .runtime = binaries_.back().python.runtime,
+                          .runtime = binaries_.back().script.runtime,
                           .layout = *binaries_.back().layout});
   return binaries_.size();
 }
@@ -167,12 +176,12 @@ std::uint64_t ScriptReader::examine(const objects::OpenResult& opened, bool has_
 void ScriptReader::see(std::uint32_t pid, std::uint64_t file, std::uint64_t runtime,
                        std::uint64_t time_ns) {
   const auto known = processes_.find(pid);
-  const bool is_same = known != processes_.end() && known->second.python.runtime() == runtime;
+  const bool is_same = known != processes_.end() && known->second.script.runtime() == runtime;
   if (is_same || file == 0 || file > binaries_.size() || !binaries_[file - 1].layout)
     return;
   const Binary& binary = binaries_[file - 1];
-  processes_.insert_or_assign(pid, Process{.python = {memory_of(pid), *binary.layout, binary.python,
-                                                      runtime - binary.python.runtime},
+  processes_.insert_or_assign(pid, Process{.script = {memory_of(pid), *binary.layout, binary.script,
+                                                      runtime - binary.script.runtime},
                                            .file = file,
                                            .seen_ns = time_ns});
 }
@@ -185,19 +194,19 @@ void ScriptReader::open(std::uint32_t pid, const stream::Mapping& mapping) {
   const auto svma = objects::svma_of_code_mapping(binary.segments, mapping.file_offset);
   if (!svma)
     return;
-  auto opened = runtimes::PythonProcess::open(memory_of(pid), binary.python, mapping.start - *svma);
-  if (auto* python = std::get_if<runtimes::PythonProcess>(&opened)) {
-    processes_.emplace(pid, Process{.python = std::move(*python), .file = file});
+  auto opened = runtimes::ScriptProcess::open(memory_of(pid), binary.script, mapping.start - *svma);
+  if (auto* script = std::get_if<runtimes::ScriptProcess>(&opened)) {
+    processes_.emplace(pid, Process{.script = std::move(*script), .file = file});
     changed_.insert(pid);
     return;
   }
   if (const std::string& why = std::get<std::string>(opened); !why.empty())
-    unknown_.insert(why);
+    unknown_[why] = runtimes::interpreter_of(binary.script.language).versions;
   else if (!stream::has_ended(static_cast<pid_t>(pid)))
     forbidden_.insert(pid);
 }
 
-const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::PythonStack& stack,
+const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptFrames& stack,
                                       const OnFunction& on_function) {
   stack_.loop.clear();
   stack_.words.clear();
@@ -206,35 +215,41 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::PythonS
   if (found == processes_.end() || stack.frames.empty())
     return stack_;
   Process& process = found->second;
-  for (const auto& [start, end] : process.python.loop())
+  const auto& interpreter = runtimes::interpreter_of(process.script.layout().language);
+  Counts& counts = counts_[interpreter.kind];
+  for (const auto& [start, end] : process.script.loop())
     stack_.loop.push_back({start, end});
-  process.python.begin_names();
-  for (const runtimes::PythonFrame& frame : stack.frames) {
+  process.script.begin_names();
+  for (const runtimes::ScriptFrame& frame : stack.frames) {
     const ScriptWord mark = frame.ends_call ? kEndsCall : 0;
     const bool is_frame = frame.code != runtimes::kNoCode;
     const auto address =
-        process.python.address_of(frame, [&](const stream::ScriptFunction& function) {
+        process.script.address_of(frame, [&](const stream::ScriptFunction& function) {
           on_function(next_number_, function);
           return next_number_++;
         });
     if (is_frame && !address && !std::exchange(process.has_unreadable, true))
-      on_function(0, {.name = kUnreadable, .file = {}, .line = 0});
-    frames_ += is_frame ? 1 : 0;
-    unreadable_ += is_frame && !address ? 1 : 0;
+      on_function(0, {.name = std::string(interpreter.unreadable),
+                      .file = {},
+                      .line = 0,
+                      .kind = interpreter.kind});
+    counts.frames += is_frame ? 1 : 0;
+    counts.unreadable += is_frame && !address ? 1 : 0;
     stack_.words.push_back(mark | (is_frame ? address.value_or(stream::script_address(0)) : 0));
   }
   return stack_;
 }
 
 void ScriptReader::describe(Closing& closing) const {
-  if (frames_ > 0)
-    closing.detail(
-        fmt::format("{} of Python, {} unreadable", plural(frames_, "frame"), unreadable_));
+  for (const auto& [kind, counts] : counts_)
+    if (counts.frames > 0)
+      closing.detail(fmt::format("{} of {}, {} unreadable", plural(counts.frames, "frame"),
+                                 stream::runtime_name(kind), counts.unreadable));
   if (!forbidden_.empty())
-    closing.doubt(plural(forbidden_.size(), "process") + " of Python have unreadable memory",
+    closing.doubt(plural(forbidden_.size(), "process") + " of interpreters have unreadable memory",
                   "record as the same user, or with CAP_SYS_PTRACE");
-  for (const std::string& unknown : unknown_)
-    closing.doubt(unknown + " has functions without names", "Python 3.11 to 3.14 have names");
+  for (const auto& [unknown, versions] : unknown_)
+    closing.doubt(unknown + " has functions without names", fmt::format("{} have names", versions));
 }
 
 }  // namespace pe::record

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,7 +18,10 @@
 #include "objects/image.h"
 #include "record/closing.h"
 #include "record/stream/script_frames.h"
-#include "runtimes/python_process.h"
+#include "runtimes/scripts/binary.h"
+#include "runtimes/scripts/frame.h"
+#include "runtimes/scripts/layout.h"
+#include "runtimes/scripts/process.h"
 #include "stream/history.h"
 #include "stream/script_mapping.h"
 
@@ -35,7 +39,7 @@ class ScriptReader {
   /// Examines a program before it is started.
   void expect(const std::string& path);
   /// The kernel has found an interpreter of take_files() in a sample of that time.  `runtime` is
-  /// the avma of its _PyRuntime.  The records of the process's start may follow later.
+  /// the avma of its state.  The records of the process's start may follow later.
   void see(std::uint32_t pid, std::uint64_t file, std::uint64_t runtime, std::uint64_t time_ns);
 
   /// A file with an interpreter whose frames can be read.
@@ -45,7 +49,7 @@ class ScriptReader {
     std::uint64_t code = 0;               ///< svma of its lowest code
     std::uint64_t code_offset = 0;        ///< where the file has that code
     std::uint64_t runtime = 0;            ///< svma
-    runtimes::PythonLayout layout = {};
+    runtimes::ScriptLayout layout = {};
   };
   /// Returns the files that were found since the last call.
   std::vector<File> take_files() { return std::exchange(new_files_, {}); }
@@ -56,12 +60,12 @@ class ScriptReader {
   std::set<std::uint32_t> take_changed() { return std::exchange(changed_, {}); }
 
   /// Returns the interpreter of a process; null if it has none that we know.
-  runtimes::PythonProcess* process(std::uint32_t pid);
+  runtimes::ScriptProcess* process(std::uint32_t pid);
 
   /// Is called for a function that the stream does not have yet.
   using OnFunction = std::function<void(std::uint32_t number, const stream::ScriptFunction&)>;
   /// Returns a stack of that process with the addresses of the stream.  Valid until the next call.
-  const ScriptStack& name(std::uint32_t pid, const runtimes::PythonStack& stack,
+  const ScriptStack& name(std::uint32_t pid, const runtimes::ScriptFrames& stack,
                           const OnFunction& on_function);
 
   /// Adds what was read, and which interpreters are unknown.
@@ -69,16 +73,16 @@ class ScriptReader {
 
  private:
   struct Process {
-    runtimes::PythonProcess python;
+    runtimes::ScriptProcess script;
     std::uint64_t file = 0;       ///< its number
     std::uint64_t seen_ns = 0;    ///< when the kernel found it before we did
     bool has_unreadable = false;  ///< the stream has the function of unreadable frames
   };
 
   struct Binary {
-    runtimes::PythonBinary python;
+    runtimes::ScriptBinary script;
     std::vector<objects::Segment> segments;
-    std::optional<runtimes::PythonLayout> layout;  ///< nullopt: the file does not have it
+    std::optional<runtimes::ScriptLayout> layout;  ///< nullopt: the file does not have it
   };
 
   void forget(std::uint32_t pid);
@@ -91,10 +95,14 @@ class ScriptReader {
   std::unordered_map<const stream::MappedFile*, std::uint64_t> numbers_;  ///< 0: no interpreter
   std::vector<File> new_files_;
   std::set<std::uint32_t> changed_;
-  std::set<std::string> unknown_;      ///< interpreters whose frames cannot be read
+  /// Interpreters whose frames cannot be read: their names, and the versions that can be read.
+  std::map<std::string, std::string_view> unknown_;
   std::set<std::uint32_t> forbidden_;  ///< processes whose memory we may not read
   std::uint32_t next_number_ = 1;      ///< of functions; 0 is that of unreadable frames
-  std::uint64_t frames_ = 0, unreadable_ = 0;
+  struct Counts {
+    std::uint64_t frames = 0, unreadable = 0;
+  };
+  std::map<stream::ScriptKind, Counts> counts_;
   ScriptStack stack_;
 };
 

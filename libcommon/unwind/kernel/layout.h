@@ -125,10 +125,12 @@ enum {
   kScriptTagBits = 3,      ///< of a frame's pointer to its code; they do not belong to it
 };
 
-/// Where an interpreter keeps its threads and their frames (runtimes/python_layout.h); by tgid.
-/// Offsets are in bytes, those within a frame multiples of 8, except the end mark's.
-struct ScriptLayout {
-  uint64_t runtime;  ///< avma
+/// Selects the program that walks the frames.
+enum ScriptLanguage { kScriptPython };
+
+/// Where CPython keeps its threads and their frames (runtimes/python/layout.h).  Offsets are in
+/// bytes, those within a frame multiples of 8, except the end mark's.
+struct PythonScript {
   uint32_t first_interpreter, next_interpreter;
   uint32_t first_thread, next_thread;
   uint32_t thread_id;  ///< the base of the segment FS
@@ -136,11 +138,19 @@ struct ScriptLayout {
   uint32_t code, caller, instruction;
   uint32_t end_mark;      ///< one byte
   uint32_t has_end_flag;  ///< the mark of the last frame of a call is not 0; else a shim follows
-  uint32_t binary;        ///< a number that user space has given to the interpreter's file
   uint32_t code_start;    ///< in a code object: the next four count from here
   uint32_t file, name, line_table;
   uint32_t first_line;  ///< four bytes
-  uint32_t unused;
+};
+
+/// Where an interpreter keeps its threads and their frames; by tgid.
+struct ScriptLayout {
+  uint64_t runtime;   ///< avma of its state
+  uint32_t binary;    ///< a number that user space has given to the interpreter's file
+  uint32_t language;  ///< ScriptLanguage: the valid member
+  union {
+    struct PythonScript python;
+  };
 };
 
 /// Identifies a file, as stat(2) does, but with the kernel's form of the device.
@@ -158,7 +168,7 @@ struct ScriptFile {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(ScriptLayout) == 88);
+static_assert(sizeof(PythonScript) == 72);
 static_assert(sizeof(RuleEntry) == 8 && sizeof(Mapping) == 32);
 static_assert(sizeof(ProcessMappings) == 32 + 32 * kMaxMappings);
 }  // namespace pe::unwind

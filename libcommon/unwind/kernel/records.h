@@ -76,7 +76,7 @@ enum RecordKind {
   kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
   kRecordWaitEnded,   ///< only a SampleRecord: see SampleRecord::cookie
   /// ... and the stack in the thread's interpreter: two words for each frame, as in
-  /// inprocess/sampler/python_words.h.  The sample itself follows, with the same thread and time.
+  /// inprocess/sampler/script_words.h.  The sample itself follows, with the same thread and time.
   /// `stop` is kStopTooDeep if outer frames are missing, `ip` is the interpreter's
   /// ScriptLayout::runtime, and `cookie` is its ScriptLayout::binary.
   kRecordScript,

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "inprocess/sampler/core/ring_writer.h"
-#include "inprocess/sampler/python_words.h"
+#include "inprocess/sampler/script_words.h"
 #include "stream/records/sample.h"
 
 namespace {
@@ -188,18 +188,18 @@ BOOST_AUTO_TEST_CASE(more_words_than_a_record_holds_are_several_records) {
   for (auto record = stream::take_record(reader); record->type == 77;
        record = stream::take_record(reader))
     for (ByteReader words(record->body()); !words.empty(); ++next)
-      BOOST_REQUIRE(words.take<inprocess::PythonWords>().value()[0] == next);
+      BOOST_REQUIRE(words.take<inprocess::ScriptWords>().value()[0] == next);
   BOOST_TEST(next == kCount);
 }
 
-BOOST_AUTO_TEST_CASE(frames_of_python_come_back_from_their_words) {
-  using runtimes::PythonFrame;
-  for (const PythonFrame& frame :
-       {PythonFrame{0x7fff'1234'5678, 192, 0x89ab'cdef, false}, PythonFrame{16, ~0U, ~0U, true},
-        PythonFrame{.ends_call = true}, PythonFrame{.code = runtimes::kUnreadableCode}})
-    BOOST_CHECK(inprocess::python_frame(inprocess::python_words(frame)) == frame);
-  BOOST_TEST(runtimes::python_place(100, 104) == 4U);
-  BOOST_TEST(runtimes::python_place(100, 0) == ~0U);
+BOOST_AUTO_TEST_CASE(frames_of_scripts_come_back_from_their_words) {
+  using runtimes::ScriptFrame;
+  for (const ScriptFrame& frame :
+       {ScriptFrame{0x7fff'1234'5678, 192, 0x89ab'cdef, false}, ScriptFrame{16, ~0U, ~0U, true},
+        ScriptFrame{.ends_call = true}, ScriptFrame{.code = runtimes::kUnreadableCode}})
+    BOOST_CHECK(inprocess::script_frame(inprocess::script_words(frame)) == frame);
+  BOOST_TEST(runtimes::place_of(100, 104) == 4U);
+  BOOST_TEST(runtimes::place_of(100, 0) == ~0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -43,7 +43,7 @@ struct Expecting {
     records.exec(kPid);
     reader.follow(history, time_ns);
   }
-  const record::ScriptStack& name(const runtimes::PythonStack& stack) {
+  const record::ScriptStack& name(const runtimes::ScriptFrames& stack) {
     return reader.name(kPid, stack, [](auto, const auto&) {});
   }
 };
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(a_program_is_examined_before_it_starts) {
   const ScriptReader::File& file = self.files.front();
   BOOST_TEST(file.inode == status.st_ino);
   BOOST_TEST(file.device == status.st_dev);
-  BOOST_TEST(file.layout.thread_id == 136U);  // of 3.12
+  BOOST_TEST(file.layout.python.thread_id == 136U);  // of 3.12
   BOOST_TEST(file.code % 4096 == file.code_offset % 4096);
   BOOST_TEST(self.reader.take_files().empty());
   self.reader.expect("/bin/true");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtimes/python_code.h"
+#include "runtimes/python/code.h"
 
 #include <boost/test/unit_test.hpp>
 #include <iterator>
@@ -10,6 +10,7 @@
 
 using namespace pe;
 using namespace std::literals;
+using runtimes::decode_lines;
 using runtimes::LineTable;
 using testing::FakePython;
 
@@ -51,7 +52,7 @@ Bytes bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(lines_are_those_of_co_lines) {
-  const LineTable table(bytes_of_text({kTable, std::size(kTable) - 1}), 1);
+  const LineTable table = decode_lines(bytes_of_text({kTable, std::size(kTable) - 1}), 1, 0);
   std::uint32_t offset = 0;
   for (const auto& [end, line] : kLines)
     for (; offset < end; ++offset)
@@ -60,11 +61,11 @@ BOOST_AUTO_TEST_CASE(lines_are_those_of_co_lines) {
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_table_of_lines_ends_early) {
-  const LineTable table(bytes_of_text("\xe8\x04\x11\xe8"sv), 10);
+  const LineTable table = decode_lines(bytes_of_text("\xe8\x04\x11\xe8"sv), 10, 0);
   BOOST_TEST(table.line_at(0) == 12U);
   BOOST_TEST(table.line_at(2) == 12U);
   BOOST_TEST(table.line_at(4) == 0U);
-  const LineTable none(bytes_of_text("\x11\xe8\x04"sv), 10);
+  const LineTable none = decode_lines(bytes_of_text("\x11\xe8\x04"sv), 10, 0);
   BOOST_TEST(none.line_at(0) == 0U);
 }
 

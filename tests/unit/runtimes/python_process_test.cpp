@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-#include "runtimes/python_process.h"
+#include "runtimes/scripts/process.h"
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
 
+#include "runtimes/python/walk.h"
 #include "support/fake_python.h"
 
 using namespace pe;
 using runtimes::kNoCode;
 using runtimes::kUnreadableCode;
-using runtimes::PythonFrame;
-using runtimes::PythonProcess;
+using runtimes::ScriptFrame;
+using runtimes::ScriptProcess;
 using testing::FakePython;
 
 BOOST_AUTO_TEST_SUITE(python_process)
@@ -29,7 +30,7 @@ const std::string_view kTwoLines("\xe8\x00\xe8\x02", 4);
 struct Named {
   std::vector<stream::ScriptFunction> functions;
 
-  std::optional<std::uint64_t> address_of(PythonProcess& process, const PythonFrame& frame) {
+  std::optional<std::uint64_t> address_of(ScriptProcess& process, const ScriptFrame& frame) {
     return process.address_of(frame, [this](const stream::ScriptFunction& function) {
       functions.push_back(function);
       return static_cast<std::uint32_t>(functions.size());
@@ -38,7 +39,7 @@ struct Named {
 };
 
 /// The frame of a function at its first instruction, as a sample has it.
-PythonFrame frame_of(const FakePython& fake, std::uint64_t code) {
+ScriptFrame frame_of(const FakePython& fake, std::uint64_t code) {
   auto memory = fake.memory();
   const auto fields = runtimes::read_code_fields(memory, fake.layout(), code);
   return {code, fake.layout().instructions, runtimes::code_mark(fields.value()), true};
@@ -58,8 +59,8 @@ BOOST_DATA_TEST_CASE(reads_frames_and_the_ends_of_calls, kVersions, version) {
   fake.thread(stack);
   fake.thread({});  // a new thread's state, which still has its maker's number
 
-  PythonProcess process = fake.process();
-  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  ScriptProcess process = fake.process();
+  const auto& read = process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer});
   BOOST_TEST(read.is_complete);
   BOOST_TEST_REQUIRE(read.frames.size() == 3U);
   BOOST_TEST(read.frames[0].code == inner);
@@ -81,9 +82,9 @@ BOOST_DATA_TEST_CASE(reads_frames_and_the_ends_of_calls, kVersions, version) {
 BOOST_DATA_TEST_CASE(a_thread_without_python_has_no_frames, kVersions, version) {
   FakePython fake(version);
   fake.thread({});
-  PythonProcess process = fake.process();
-  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.empty());
-  BOOST_TEST(process.read_stack(7, 5).frames.empty());
+  ScriptProcess process = fake.process();
+  BOOST_TEST(process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer}).frames.empty());
+  BOOST_TEST(process.read_stack(7, {.thread_pointer = 5}).frames.empty());
 }
 
 BOOST_DATA_TEST_CASE(a_cycle_of_frames_ends, kVersions, version) {
@@ -92,18 +93,18 @@ BOOST_DATA_TEST_CASE(a_cycle_of_frames_ends, kVersions, version) {
   fake.add_frame(stack, fake.code("f", "a.py", 1, ""), 0, true);
   fake.put(stack.outermost + fake.layout().caller, stack.innermost);
   fake.thread(stack);
-  PythonProcess process = fake.process();
-  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  ScriptProcess process = fake.process();
+  const auto& read = process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer});
   BOOST_TEST(!read.is_complete);
-  BOOST_TEST(read.frames.size() == runtimes::kMostPythonFrames);
+  BOOST_TEST(read.frames.size() == runtimes::kMostScriptFrames);
 }
 
 BOOST_AUTO_TEST_CASE(a_cycle_of_threads_ends) {
   FakePython fake(FakePython::k312);
   const auto state = fake.thread({});
   fake.put(state + fake.layout().next_thread, state);
-  PythonProcess process = fake.process();
-  BOOST_TEST(process.read_stack(7, 5).frames.empty());
+  ScriptProcess process = fake.process();
+  BOOST_TEST(process.read_stack(7, {.thread_pointer = 5}).frames.empty());
 }
 
 BOOST_AUTO_TEST_CASE(an_unreadable_frame_ends_the_stack_and_shows) {
@@ -112,8 +113,8 @@ BOOST_AUTO_TEST_CASE(an_unreadable_frame_ends_the_stack_and_shows) {
   fake.add_frame(stack, fake.code("f", "a.py", 1, ""), 0, false);
   fake.put(stack.outermost + fake.layout().caller, FakePython::kNowhere);
   fake.thread(stack);
-  PythonProcess process = fake.process();
-  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  ScriptProcess process = fake.process();
+  const auto& read = process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer});
   BOOST_TEST(!read.is_complete);
   BOOST_TEST_REQUIRE(read.frames.size() == 2U);
   BOOST_TEST(read.frames[1].code == kUnreadableCode);
@@ -125,8 +126,8 @@ BOOST_AUTO_TEST_CASE(a_loop_that_has_just_started_has_an_empty_call) {
   fake.add_shim(stack);
   fake.add_frame(stack, fake.code("f", "a.py", 1, ""), 0, true);
   fake.thread(stack);
-  PythonProcess process = fake.process();
-  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  ScriptProcess process = fake.process();
+  const auto& read = process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer});
   BOOST_TEST_REQUIRE(read.frames.size() == 2U);
   BOOST_TEST(read.frames[0].code == kNoCode);
   BOOST_TEST(read.frames[0].ends_call);
@@ -137,19 +138,20 @@ BOOST_AUTO_TEST_CASE(a_thread_state_that_another_thread_has_now_is_not_used) {
   FakePython::Stack stack;
   fake.add_frame(stack, fake.code("f", "a.py", 1, ""), 0, true);
   const auto state = fake.thread(stack);
-  PythonProcess process = fake.process();
-  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.size() == 1U);
+  ScriptProcess process = fake.process();
+  BOOST_TEST(process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer}).frames.size() ==
+             1U);
   fake.put(state + fake.layout().thread_id, std::uint64_t{5});
-  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.empty());
+  BOOST_TEST(process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer}).frames.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_reused_code_object_gets_its_new_name) {
   FakePython fake(FakePython::k311);
   const auto code = fake.code("old", "a.py", 1, "");
   const auto name = fake.ascii("new");
-  PythonProcess process = fake.process();
+  ScriptProcess process = fake.process();
   Named named;
-  const PythonFrame old_frame = frame_of(fake, code);
+  const ScriptFrame old_frame = frame_of(fake, code);
   process.begin_names();
   BOOST_TEST(named.address_of(process, old_frame).value() == stream::script_address(1));
   fake.put(code + fake.layout().name, name);
@@ -163,9 +165,9 @@ BOOST_AUTO_TEST_CASE(a_reused_code_object_gets_its_new_name) {
 BOOST_AUTO_TEST_CASE(a_code_object_that_was_replaced_before_its_name_was_read_is_unreadable) {
   FakePython fake(FakePython::k311);
   const auto code = fake.code("old", "a.py", 1, "");
-  const PythonFrame frame = frame_of(fake, code);
+  const ScriptFrame frame = frame_of(fake, code);
   fake.put(code + fake.layout().first_line, std::uint32_t{2});
-  PythonProcess process = fake.process();
+  ScriptProcess process = fake.process();
   Named named;
   process.begin_names();
   BOOST_TEST(!named.address_of(process, frame));
@@ -175,12 +177,13 @@ BOOST_AUTO_TEST_CASE(a_code_object_that_was_replaced_before_its_name_was_read_is
 BOOST_AUTO_TEST_CASE(a_known_code_object_keeps_its_name_when_the_process_is_gone) {
   FakePython fake(FakePython::k311);
   const auto code = fake.code("f", "a.py", 1, "");
-  const PythonFrame frame = frame_of(fake, code);
+  const ScriptFrame frame = frame_of(fake, code);
   bool is_gone = false;
-  const runtimes::PythonBinary binary{.runtime = 0, .version = FakePython::kVersionAt, .loop = {}};
-  auto opened = PythonProcess::open(
+  const runtimes::ScriptBinary binary{
+      .runtime = FakePython::kRuntime, .version = FakePython::k311, .loop = {}};
+  auto opened = ScriptProcess::open(
       [&](auto avma, auto into) { return is_gone ? 0 : fake.read(avma, into); }, binary, 0);
-  auto& process = std::get<PythonProcess>(opened);
+  auto& process = std::get<ScriptProcess>(opened);
   Named named;
   for (int sample = 0; sample < 2; ++sample) {
     process.begin_names();
@@ -192,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_known_code_object_keeps_its_name_when_the_process_is_gone
 BOOST_AUTO_TEST_CASE(a_code_object_without_a_readable_name_has_no_address) {
   FakePython fake(FakePython::k311);
   const auto code = fake.code(FakePython::kNowhere, FakePython::kNowhere, 1, "");
-  PythonProcess process = fake.process();
+  ScriptProcess process = fake.process();
   Named named;
   process.begin_names();
   BOOST_TEST(!named.address_of(process, frame_of(fake, code)));
@@ -208,12 +211,14 @@ BOOST_DATA_TEST_CASE(a_thread_has_the_frames_of_all_interpreters_that_it_has_ent
   fake.add_frame(outer, code, 0, true);
   fake.add_frame(inner, code, 2, true);
   fake.thread(outer);
-  PythonProcess process = fake.process();
-  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.size() == 1U);
+  ScriptProcess process = fake.process();
+  BOOST_TEST(process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer}).frames.size() ==
+             1U);
   fake.add_interpreter();
-  BOOST_TEST(process.read_stack(7, FakePython::kThreadPointer).frames.size() == 1U);
+  BOOST_TEST(process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer}).frames.size() ==
+             1U);
   fake.thread(inner);
-  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  const auto& read = process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer});
   BOOST_TEST_REQUIRE(read.frames.size() == 2U);
   BOOST_TEST(read.frames[0].place == read.frames[1].place + 2);
   BOOST_TEST(read.frames[0].ends_call);
@@ -227,8 +232,8 @@ BOOST_DATA_TEST_CASE(a_generator_that_has_returned_does_not_hide_its_callers,
   fake.add_frame(generator, fake.code("g", "a.py", 1, ""), 0, false);
   const auto state = fake.thread(callers);
   fake.enter_loop(state, generator);
-  PythonProcess process = fake.process();
-  const auto& read = process.read_stack(7, FakePython::kThreadPointer);
+  ScriptProcess process = fake.process();
+  const auto& read = process.read_stack(7, {.thread_pointer = FakePython::kThreadPointer});
   BOOST_TEST_REQUIRE(read.frames.size() == 1U);
   BOOST_TEST(read.is_complete);
   BOOST_TEST(read.frames[0].ends_call);
@@ -237,12 +242,12 @@ BOOST_DATA_TEST_CASE(a_generator_that_has_returned_does_not_hide_its_callers,
 BOOST_AUTO_TEST_CASE(unknown_versions_are_named) {
   const FakePython fake(FakePython::k313);
   auto memory = fake.memory();
-  const auto why = [&memory](std::optional<std::uint64_t> version) {
+  const auto why = [&memory](std::uint64_t version) {
     return std::get<std::string>(runtimes::python_layout(memory, version, FakePython::kRuntime));
   };
   BOOST_TEST(why(0x030f00f0) == "Python 3.15");
   BOOST_TEST(why(0x040000f0) == "Python 4.0");
-  BOOST_TEST(why(std::nullopt) == "a Python before 3.11");
+  BOOST_TEST(why(0) == "a Python before 3.11");
 }
 
 BOOST_AUTO_TEST_CASE(published_offsets_are_checked) {

@@ -12,8 +12,8 @@
 #include "inprocess/keep_errno.h"
 #include "inprocess/sampler/core/process.h"
 #include "inprocess/sampler/core/ring_writer.h"
-#include "inprocess/sampler/core/take_python.h"
 #include "inprocess/sampler/core/take_sample.h"
+#include "inprocess/sampler/core/take_script.h"
 
 namespace pe::inprocess {
 namespace {
@@ -53,8 +53,8 @@ void keep_program_action(const struct sigaction& action) noexcept {
 void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& context) noexcept {
   Thread& thread = process.thread(slot);
   RingWriter ring(thread, process.ring(slot), process.settings.ring_bytes);
-  take_python(process.header().python, process.own[slot].python_state,
-              record_bytes(process.settings.stack_bytes), ring);
+  take_script(process.header().script, load_relaxed(thread.tid) == process.pid,
+              process.own[slot].script_state, record_bytes(process.settings.stack_bytes), ring);
   take_sample({.thread = thread,
                .ring = ring,
                .settings = process.settings,

@@ -23,7 +23,7 @@ struct OwnThread {
   ThreadTimer timer;
   bool is_armed;               ///< a signal with the timer's cookie is a sample
   bool is_found;               ///< not started by our pthread_create: we do not notice its end yet
-  std::uint64_t python_state;  ///< avma of its PyThreadState, if known; see take_python()
+  std::uint64_t script_state;  ///< see take_script()
 };
 
 struct Process {

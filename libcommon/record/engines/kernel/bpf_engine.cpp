@@ -8,7 +8,8 @@
 #include <bit>
 
 #include "base/plural.h"
-#include "inprocess/sampler/python_words.h"
+#include "inprocess/sampler/script_words.h"
+#include "record/engines/kernel/script_layout.h"
 #include "record/own_cost.h"
 #include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
@@ -34,45 +35,6 @@ std::size_t ring_bytes(const Request& request, std::size_t cpus) {
 std::uint64_t kernel_device(dev_t device) {
   constexpr unsigned kMinorBits = 20;
   return std::uint64_t{gnu_dev_major(device)} << kMinorBits | gnu_dev_minor(device);
-}
-
-/// Returns nullopt if the kernel's program cannot read frames of that layout.
-std::optional<unwind::ScriptLayout> kernel_layout(const runtimes::PythonLayout& layout,
-                                                  std::uint64_t runtime, std::uint64_t file) {
-  constexpr std::uint32_t kWordBytes = 8, kHalfBytes = 4;
-  const std::uint32_t words = layout.code | layout.caller | layout.instruction | layout.file |
-                              layout.name | layout.line_table;
-  // The part of a code object that the kernel's program reads.
-  const std::uint32_t first =
-      std::min({layout.file, layout.name, layout.line_table, layout.first_line}) / kWordBytes *
-      kWordBytes;
-  const std::uint32_t last =
-      std::max({layout.file, layout.name, layout.line_table, layout.first_line});
-  if (words % kWordBytes != 0 || layout.first_line % kHalfBytes != 0 ||
-      last - first > unwind::kScriptCodeBytes - kWordBytes)
-    return std::nullopt;
-  return unwind::ScriptLayout{
-      .runtime = runtime,
-      .first_interpreter = layout.first_interpreter,
-      .next_interpreter = layout.next_interpreter,
-      .first_thread = layout.first_thread,
-      .next_thread = layout.next_thread,
-      .thread_id = layout.thread_id,
-      .frame = layout.frame,
-      .has_c_frame = layout.has_c_frame ? 1U : 0U,
-      .frame_of_c_frame = layout.frame_of_c_frame,
-      .code = layout.code,
-      .caller = layout.caller,
-      .instruction = layout.instruction,
-      .end_mark = layout.end_mark,
-      .has_end_flag = layout.call_end == runtimes::CallEnd::kEntryFlag ? 1U : 0U,
-      .binary = static_cast<std::uint32_t>(file),
-      .code_start = first,
-      .file = layout.file - first,
-      .name = layout.name - first,
-      .line_table = layout.line_table - first,
-      .first_line = layout.first_line - first,
-      .unused = 0};
 }
 
 }  // namespace
@@ -122,10 +84,10 @@ void BpfEngine::publish(RecordedStream& stream) {
 
 /// Sends the layout of a process's interpreter to the kernel.
 void BpfEngine::publish_script(std::uint32_t pid) {
-  const runtimes::PythonProcess* const python = scripts_.process(pid);
-  if (python == nullptr)
+  const runtimes::ScriptProcess* const script = scripts_.process(pid);
+  if (script == nullptr)
     return object_->forget_script(pid);
-  const auto layout = kernel_layout(python->layout(), python->runtime(), scripts_.file_of(pid));
+  const auto layout = kernel_layout(script->layout(), script->runtime(), scripts_.file_of(pid));
   if (!layout || !object_->set_script(pid, *layout))
     ++scripts_left_out_;
 }
@@ -151,7 +113,7 @@ void BpfEngine::keep_script(const unwind::Sample& sample) {
   kept.stack.frames.clear();
   kept.stack.is_complete = sample.record.stop == unwind::kStopEndOfStack;
   for (std::size_t i = 0; i + 1 < sample.script.size(); i += 2)
-    kept.stack.frames.push_back(inprocess::python_frame({sample.script[i], sample.script[i + 1]}));
+    kept.stack.frames.push_back(inprocess::script_frame({sample.script[i], sample.script[i + 1]}));
 }
 
 /// Writes the stack that an interpreter had at a sample, before the sample.
@@ -218,10 +180,11 @@ void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {
     closing.detail(fmt::format("{} walked from a copy", passed_on_));
   scripts_.describe(closing);
   if (scripts_left_out_ > 0)
-    closing.doubt(plural(scripts_left_out_, "process") + " of Python without room in the kernel",
-                  "record fewer processes, or use --engine ptrace");
+    closing.doubt(
+        plural(scripts_left_out_, "process") + " of interpreters without room in the kernel",
+        "record fewer processes, or use --engine ptrace");
   if (const std::uint64_t full = object_->counts().scripts_full; full > 0)
-    closing.doubt(plural(full, "stack") + " of Python lost", "raise --mmap-pages");
+    closing.doubt(plural(full, "stack") + " of scripts lost", "raise --mmap-pages");
   constexpr std::string_view kFewer = "record fewer processes, or use --engine perf";
   if (const auto losses = unwind::describe_losses(stream.tables()->statistics()); !losses.empty())
     closing.doubt(losses, kFewer);

@@ -83,7 +83,7 @@ class BpfEngine {
   struct Script {
     std::uint64_t time_ns = 0;
     std::uint64_t file = 0, runtime = 0;  ///< see ScriptReader::see()
-    runtimes::PythonStack stack;
+    runtimes::ScriptFrames stack;
   };
 
   void publish(RecordedStream& stream);

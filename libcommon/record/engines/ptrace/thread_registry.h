@@ -29,7 +29,7 @@ namespace pe::record {
 struct KeptSample {
   CopiedSample sample;
   std::vector<std::byte> stack;
-  runtimes::PythonStack python;
+  runtimes::ScriptFrames script;
 };
 
 struct TracedThread {

@@ -96,8 +96,9 @@ std::optional<CopiedSample> ThreadStopper::copy(const TracedThread& thread) {
   const bool is_alive = read_registers(thread.tid, sample, thread_pointer);
   if (is_alive && sample.is_64_bit) {
     sample.stack = Bytes(copy_).first(copy_stack(thread, sample.registers[kStackPointer]));
-    if (auto* const python = scripts_.process(static_cast<std::uint32_t>(thread.pid)))
-      sample.python = &python->read_stack(thread.tid, thread_pointer);
+    if (auto* const script = scripts_.process(static_cast<std::uint32_t>(thread.pid)))
+      sample.script = &script->read_stack(
+          thread.tid, {.thread_pointer = thread_pointer, .is_first = thread.tid == thread.pid});
   }
   resume(thread.tid, 0);
   sample.time_ns = monotonic_ns();

@@ -86,7 +86,7 @@ bool Tracer::repeat_last(TracedThread& thread, std::uint64_t now_ns) {
     return false;
   CopiedSample again = thread.last->sample;
   again.stack = thread.last->stack;
-  again.python = &thread.last->python;
+  again.script = &thread.last->script;
   again.time_ns = now_ns;
   again.period_ns = now_ns - thread.sampled_ns;
   thread.sampled_ns = now_ns;
@@ -148,7 +148,7 @@ void Tracer::write(TracedThread& thread, CopiedSample sample) {
     thread.last = std::make_unique<KeptSample>(
         KeptSample{sample,
                    {sample.stack.begin(), sample.stack.end()},
-                   sample.python != nullptr ? *sample.python : runtimes::PythonStack{}});
+                   sample.script != nullptr ? *sample.script : runtimes::ScriptFrames{}});
   records_.sample(sample);
 }
 

@@ -64,7 +64,7 @@ void Collector::tell_of_interpreters() {
     return;
   for (const std::uint32_t pid : scripts->take_changed())
     if (const auto process = find(static_cast<pid_t>(pid)); process != running_.end())
-      process->set_python(scripts->process(pid));
+      process->set_script(scripts->process(pid));
 }
 
 /// Returns the time until a ring is three quarters full, if every stack has the maximum depth.

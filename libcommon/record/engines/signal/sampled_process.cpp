@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/runtime/tick.h"
-#include "inprocess/sampler/python_words.h"
+#include "inprocess/sampler/script_words.h"
 #include "stream/proc/maps.h"
 
 namespace pe::record {
@@ -81,13 +81,13 @@ void SampledProcess::begin(bool had_program) {
     collected_->records.exec(started);
 }
 
-void SampledProcess::set_python(const runtimes::PythonProcess* python) {
-  inprocess::PythonOfProcess& shared = memory_.live_header().python;
+void SampledProcess::set_script(const runtimes::ScriptProcess* script) {
+  inprocess::ScriptOfProcess& shared = memory_.live_header().script;
   publish(shared.is_known, 0U);
-  if (python == nullptr)
+  if (script == nullptr)
     return;
-  shared.layout = python->layout();
-  shared.runtime = python->runtime();
+  shared.layout = script->layout();
+  shared.runtime = script->runtime();
   publish(shared.is_known, 1U);
 }
 
@@ -237,24 +237,24 @@ void SampledProcess::take_records(const Slot& slot) {
     return;
   bool is_whole = true;
   ByteReader reader(collected_->bytes);
-  collected_->python.frames.clear();
+  collected_->script.frames.clear();
   while (is_whole && !reader.empty()) {
     const auto record = stream::take_record(reader);
-    is_whole = record && (take_python(*record) || take_record(slot, *record));
+    is_whole = record && (take_script(*record) || take_record(slot, *record));
   }
   collected_->counts.damaged += is_whole ? 0 : 1;
 }
 
-/// Keeps a stack in Python for the sample that follows.  Returns false for another record.
-bool SampledProcess::take_python(const stream::Record& record) {
-  if (record.type != inprocess::kRecordPython)
+/// Keeps a stack in an interpreter for the sample that follows.  Returns false for another record.
+bool SampledProcess::take_script(const stream::Record& record) {
+  if (record.type != inprocess::kRecordScript)
     return false;
-  runtimes::PythonStack& stack = collected_->python;
-  stack.is_complete = record.misc != inprocess::kMiscPythonCut;
+  runtimes::ScriptFrames& stack = collected_->script;
+  stack.is_complete = record.misc != inprocess::kMiscScriptCut;
   ByteReader words(record.body());
-  while (const auto frame = words.take<inprocess::PythonWords>())
-    if (stack.frames.size() < runtimes::kMostPythonFrames)
-      stack.frames.push_back(inprocess::python_frame(*frame));
+  while (const auto frame = words.take<inprocess::ScriptWords>())
+    if (stack.frames.size() < runtimes::kMostScriptFrames)
+      stack.frames.push_back(inprocess::script_frame(*frame));
   return true;
 }
 
@@ -288,9 +288,9 @@ bool SampledProcess::take_record(const Slot& slot, const stream::Record& record)
                       .user_part = record.bytes.subspan(sample->user_part.begin),
                       .name = slot.name};
   copied.registers[CopiedSample::kInstructionPointer] = sample->ip;
-  copied.python = collected_->python.frames.empty() ? nullptr : &collected_->python;
+  copied.script = collected_->script.frames.empty() ? nullptr : &collected_->script;
   collected_->records.sample(copied);
-  collected_->python.frames.clear();
+  collected_->script.frames.clear();
   return true;
 }
 

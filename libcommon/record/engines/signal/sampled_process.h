@@ -79,10 +79,10 @@ struct Collected {
   EngineRecords& records;
   ThreadFilter filter;
   CollectorCounts counts = {};
-  std::uint64_t fullest_percent = 0;  ///< of the rings in this pass
-  std::set<pid_t> strangers = {};     ///< children without the library that were counted once
-  std::vector<std::byte> bytes = {};  ///< the part of a ring that is being read
-  runtimes::PythonStack python = {};  ///< of the next sample, if it has frames
+  std::uint64_t fullest_percent = 0;   ///< of the rings in this pass
+  std::set<pid_t> strangers = {};      ///< children without the library that were counted once
+  std::vector<std::byte> bytes = {};   ///< the part of a ring that is being read
+  runtimes::ScriptFrames script = {};  ///< of the next sample, if it has frames
 };
 
 class SampledProcess {
@@ -98,7 +98,7 @@ class SampledProcess {
   /// Writes that the process starts, or starts another program if it had one before.
   void begin(bool had_program);
   /// From now on handlers read the stacks in this interpreter, if it is not null.
-  void set_python(const runtimes::PythonProcess* python);
+  void set_script(const runtimes::ScriptProcess* script);
   /// Reads new samples, and frees the slots of ended threads.
   void drain();
   /// Scans the threads, if it is time: finds those that the process does not know, have ended, or
@@ -138,7 +138,7 @@ class SampledProcess {
   void name_slot(Slot& slot, inprocess::Thread& thread);
   void take_records(const Slot& slot);
   bool take_record(const Slot& slot, const stream::Record& record);
-  bool take_python(const stream::Record& record);
+  bool take_script(const stream::Record& record);
   void close_slot(Slot& slot);
   void count_losses();
   void end_gone_threads(const std::vector<pid_t>& tids);

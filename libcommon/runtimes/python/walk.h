@@ -4,9 +4,6 @@
 // _PyRuntime leads to a list of interpreters, and each of them to a list of threads.  A thread's
 // frames are a list, too.  All lists are untrusted: they are bounded, so a cycle ends.
 //
-// The memory is an object with `bool read(std::uint64_t avma, std::span<std::byte> into)`, which
-// returns false if a part is unreadable.
-//
 // Sources: CPython, Include/internal/pycore_frame.h, pycore_interp.h, Include/cpython/pystate.h.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -16,27 +13,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <span>
 
-#include "runtimes/python_layout.h"
+#include "runtimes/python/layout.h"
+#include "runtimes/scripts/frame.h"
+#include "runtimes/scripts/read.h"
 
 namespace pe::runtimes {
-
-/// Values of PythonFrame::code that are not addresses.
-inline constexpr std::uint64_t kNoCode = 0;          ///< there is no frame, only the end of a call
-inline constexpr std::uint64_t kUnreadableCode = 1;  ///< the frame could not be read
-
-struct PythonFrame {
-  std::uint64_t code = kNoCode;  ///< avma of its PyCodeObject
-  std::uint32_t place = 0;       ///< of the instruction that it executes: bytes from `code` on
-  std::uint32_t mark = 0;        ///< code_mark() at the time of the sample
-  /// C has called the interpreter's loop for this frame and the inner ones since the last such end.
-  bool ends_call = false;
-
-  bool operator==(const PythonFrame&) const = default;
-};
 
 /// The fields by which a code object differs from another that had its address before.
 struct CodeFields {
@@ -46,32 +30,9 @@ struct CodeFields {
   bool operator==(const CodeFields&) const = default;
 };
 
-/// Returns a hash of the fields.  The kernel's program has the same (bpf/scripts.bpf.h).
+/// Returns the mark of a code object with these fields.
 constexpr std::uint32_t code_mark(const CodeFields& fields) noexcept {
-  constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
-  constexpr unsigned kHighHalf = 32;
-  const std::uint64_t text = (fields.name * kOdd ^ fields.file) * kOdd;
-  return static_cast<std::uint32_t>(
-      ((text ^ fields.line_table) * kOdd ^ fields.first_line) * kOdd >> kHighHalf);
-}
-
-/// Returns where an instruction is, as PythonFrame has it.
-constexpr std::uint32_t python_place(std::uint64_t code, std::uint64_t instruction) noexcept {
-  return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(instruction - code, std::numeric_limits<std::uint32_t>::max()));
-}
-
-/// Deeper stacks are cut at the root.
-inline constexpr std::size_t kMostPythonFrames = 8000;
-
-/// Returns the pointer at `avma`; 0 if it is unreadable.
-template <typename M>
-std::uint64_t pointer_at(M& memory, std::uint64_t avma) {
-  std::array<std::byte, sizeof(std::uint64_t)> bytes;
-  std::uint64_t value = 0;
-  if (memory.read(avma, bytes))
-    std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
+  return mark_of({fields.name, fields.file, fields.line_table, fields.first_line});
 }
 
 /// Returns nullopt if the code object is unreadable.
@@ -142,8 +103,8 @@ class PythonWalk {
 
  private:
   void add_frame(std::uint64_t at) {
-    is_complete_ = count_ < kMostPythonFrames && memory_.read(at, bytes_);
-    if (!is_complete_ && count_ < kMostPythonFrames)
+    is_complete_ = count_ < kMostScriptFrames && memory_.read(at, bytes_);
+    if (!is_complete_ && count_ < kMostScriptFrames)
       return add({.code = kUnreadableCode});
     if (!is_complete_)
       return;
@@ -165,9 +126,9 @@ class PythonWalk {
     }
     if (!is_readable_)
       return add({.code = kUnreadableCode, .ends_call = ends_call});
-    add({code, python_place(code, pointer_in(layout_.instruction)), mark_, ends_call});
+    add({code, place_of(code, pointer_in(layout_.instruction)), mark_, ends_call});
   }
-  void add(const PythonFrame& frame) {
+  void add(const ScriptFrame& frame) {
     if (count_++ > 0)
       on_frame_(last_);
     last_ = frame;
@@ -182,7 +143,7 @@ class PythonWalk {
   const PythonLayout& layout_;
   OnFrame& on_frame_;
   std::array<std::byte, kFrameBytes> bytes_{};
-  PythonFrame last_;  ///< is passed on when it is known whether its call ends
+  ScriptFrame last_;  ///< is passed on when it is known whether its call ends
   std::size_t count_ = 0;
   bool is_complete_ = true;
   // The last code object, for recursion.
@@ -191,17 +152,11 @@ class PythonWalk {
   std::uint32_t mark_ = 0;
 };
 
-/// Where to look for a thread.
-struct PythonThread {
-  std::uint64_t runtime = 0;         ///< avma of _PyRuntime
-  std::uint64_t thread_pointer = 0;  ///< see is_python_thread()
-};
-
 /// Calls `on_state` for each PyThreadState of a thread that has frames.  A thread has one in each
 /// interpreter that it has entered.  The list starts with the newest interpreter, and a thread
 /// enters newer ones from older ones.
 template <typename M, typename OnState>
-void for_each_python_state(M& memory, const PythonLayout& layout, const PythonThread& thread,
+void for_each_python_state(M& memory, const PythonLayout& layout, const ScriptThread& thread,
                            OnState on_state) {
   constexpr int kMostInterpreters = 64, kMostThreads = 16'384;
   int threads = 0;
@@ -223,7 +178,7 @@ void for_each_python_state(M& memory, const PythonLayout& layout, const PythonTh
 /// `known` is the thread's last known PyThreadState, initially 0; it saves a search if the process
 /// has a single interpreter.  Returns false if outer frames are missing.
 template <typename M, typename OnFrame>
-bool walk_python_thread(M& memory, const PythonLayout& layout, const PythonThread& thread,
+bool walk_python_thread(M& memory, const PythonLayout& layout, const ScriptThread& thread,
                         std::uint64_t& known, OnFrame on_frame) {
   PythonWalk<M, OnFrame> walk(memory, layout, on_frame);
   const std::uint64_t newest = pointer_at(memory, thread.runtime + layout.first_interpreter);

@@ -1,4 +1,4 @@
-// A process that runs CPython: the stacks of its threads, and the names of its functions.
+// A process that runs an interpreter: the stacks of its threads, and the names of its functions.
 //
 // Names are read once for each code object.  An address may be reused, also before the names are
 // read, so each frame has a mark of the object that it had at the sample.
@@ -9,35 +9,37 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "runtimes/memory.h"
-#include "runtimes/python_binary.h"
-#include "runtimes/python_code.h"
-#include "runtimes/python_layout.h"
-#include "runtimes/python_stack.h"
+#include "runtimes/scripts/binary.h"
+#include "runtimes/scripts/code.h"
+#include "runtimes/scripts/frame.h"
+#include "runtimes/scripts/layout.h"
 #include "stream/script_mapping.h"
 
 namespace pe::runtimes {
 
-class PythonProcess {
+class ScriptProcess {
  public:
   /// Reads the layout of an interpreter.  `bias` is the distance from the file's svma to avma.
   /// Returns why its frames cannot be read: "Python 3.10"; empty if the process is gone.
-  static std::variant<PythonProcess, std::string> open(Memory::Read read,
-                                                       const PythonBinary& binary,
+  static std::variant<ScriptProcess, std::string> open(Memory::Read read,
+                                                       const ScriptBinary& binary,
                                                        std::uint64_t bias);
   /// The interpreter of a file with a known layout; reads nothing yet.
-  PythonProcess(Memory::Read read, const PythonLayout& layout, const PythonBinary& binary,
+  ScriptProcess(Memory::Read read, const ScriptLayout& layout, const ScriptBinary& binary,
                 std::uint64_t bias);
 
-  /// Reads the stack of a thread, which should be stopped; without frames if it runs no Python.
-  /// `thread_pointer` is its base of the segment FS.  Valid until the next call.
-  const PythonStack& read_stack(pid_t tid, std::uint64_t thread_pointer);
+  /// Reads the stack of a thread, which should be stopped; without frames if it runs no function of
+  /// the interpreter.  ScriptThread::runtime is unused.  Valid until the next call.
+  const ScriptFrames& read_stack(pid_t tid, ScriptThread thread);
 
   /// Is called for a new function, and returns its number.
   using OnNew = std::function<std::uint32_t(const stream::ScriptFunction&)>;
@@ -45,17 +47,19 @@ class PythonProcess {
   void begin_names();
   /// Returns the address of a frame in the stream, as of an innermost frame
   /// (stream/script_mapping.h); nullopt if its code object is unreadable, or gone since the sample.
-  std::optional<std::uint64_t> address_of(const PythonFrame& frame, const OnNew& on_new);
+  std::optional<std::uint64_t> address_of(const ScriptFrame& frame, const OnNew& on_new);
 
   /// The code of the interpreter's loop, in avma.
-  [[nodiscard]] std::span<const PythonBinary::Range> loop() const noexcept { return loop_; }
-  [[nodiscard]] const PythonLayout& layout() const noexcept { return layout_; }
-  [[nodiscard]] std::uint64_t runtime() const noexcept { return runtime_; }  ///< avma of _PyRuntime
+  [[nodiscard]] std::span<const ScriptBinary::Range> loop() const noexcept { return loop_; }
+  [[nodiscard]] const ScriptLayout& layout() const noexcept { return layout_; }
+  /// Avma of the interpreter's state.
+  [[nodiscard]] std::uint64_t runtime() const noexcept { return runtime_; }
 
  private:
   struct Code {
     std::uint32_t first_line = 0;
     LineTable lines;
+    bool has_line_places = false;
     std::uint64_t address = 0;  ///< in the stream; 0: unreadable
   };
   struct CodeId {
@@ -69,15 +73,15 @@ class PythonProcess {
     }
   };
 
-  Code read_code(const CodeId& id, const OnNew& on_new);
+  Code read_code(const ScriptFrame& frame, const OnNew& on_new);
 
   Memory memory_;
-  PythonLayout layout_;
+  ScriptLayout layout_;
   std::uint64_t runtime_;
-  std::vector<PythonBinary::Range> loop_;
-  std::unordered_map<pid_t, std::uint64_t> threads_;  ///< by tid: the avma of PyThreadState
+  std::vector<ScriptBinary::Range> loop_;
+  std::unordered_map<pid_t, std::uint64_t> threads_;  ///< by tid: see walk_script()
   std::unordered_map<CodeId, Code, HashOfCode> codes_;
-  PythonStack stack_;
+  ScriptFrames stack_;
 };
 
 }  // namespace pe::runtimes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "runtimes/python_code.h"
+#include "runtimes/python/code.h"
 
 #include <algorithm>
 #include <array>
@@ -116,27 +116,20 @@ std::optional<std::string> read_python_text(Memory& memory, const PythonLayout& 
   return unit_bytes == 2 ? utf8_of<std::uint16_t>(units) : utf8_of<std::uint32_t>(units);
 }
 
-LineTable::LineTable(Bytes table, std::uint32_t first_line) {
-  constexpr std::int64_t kMostLine = std::numeric_limits<std::int32_t>::max();
+LineTable decode_lines(Bytes table, std::uint32_t first_line, std::uint32_t instructions) {
+  LineTable lines;
   LineReader reader(table);
-  std::uint64_t end = 0;
+  std::uint64_t end = instructions;
   std::int64_t line = first_line;
+  lines.add(end, 0);
   while (const auto step = reader.take()) {
+    constexpr std::int64_t kMostLine = std::numeric_limits<std::int32_t>::max();
     end += step->bytes;
     line = std::clamp<std::int64_t>(line + step->line_delta, 0, kMostLine);
-    const auto shown = static_cast<std::uint32_t>(step->has_line ? line : 0);
-    if (end > std::numeric_limits<std::uint32_t>::max())
-      return;
-    if (!entries_.empty() && entries_.back().line == shown)
-      entries_.back().end = static_cast<std::uint32_t>(end);
-    else
-      entries_.push_back({static_cast<std::uint32_t>(end), shown});
+    if (!lines.add(end, step->has_line ? line : 0))
+      break;
   }
-}
-
-std::uint32_t LineTable::line_at(std::uint64_t offset) const noexcept {
-  const auto entry = std::ranges::upper_bound(entries_, offset, {}, &Entry::end);
-  return entry == entries_.end() ? 0 : entry->line;
+  return lines;
 }
 
 LineTable read_line_table(Memory& memory, const PythonLayout& layout, const CodeFields& code) {
@@ -147,7 +140,23 @@ LineTable read_line_table(Memory& memory, const PythonLayout& layout, const Code
   std::vector<std::byte> table(*size);
   if (!memory.read(code.line_table + layout.bytes_data, table))
     return {};
-  return {table, code.first_line};
+  return decode_lines(table, code.first_line, layout.instructions);
+}
+
+std::optional<ScriptCode> read_python_code(Memory& memory, const ScriptLayout& layout,
+                                           const ScriptFrame& frame) {
+  const PythonLayout& python = layout.python;
+  const auto fields = read_code_fields(memory, python, frame.code);
+  if (!fields || code_mark(*fields) != frame.mark)
+    return std::nullopt;
+  auto name = read_python_text(memory, python, fields->name, kMostNameCharacters);
+  if (!name)
+    return std::nullopt;
+  auto file = read_python_text(memory, python, fields->file, kMostFileCharacters);
+  return ScriptCode{.function = {.name = *std::move(name),
+                                 .file = std::move(file).value_or(""),
+                                 .line = fields->first_line},
+                    .lines = read_line_table(memory, python, *fields)};
 }
 
 }  // namespace pe::runtimes

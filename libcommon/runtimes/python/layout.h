@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <variant>
 
@@ -72,10 +71,9 @@ constexpr bool has_valid_frame(const PythonLayout& layout) noexcept {
 }
 
 /// Returns the layout of the Python in a process, or why it is unknown: "Python 3.10".  `version`
-/// is the value of its symbol Py_Version; nullopt if it has none, as before 3.11.  `runtime` is the
-/// avma of _PyRuntime.
-std::variant<PythonLayout, std::string> python_layout(Memory& memory,
-                                                      std::optional<std::uint64_t> version,
+/// is the value of its symbol Py_Version; 0 if it has none, as before 3.11.  `runtime` is the avma
+/// of _PyRuntime.
+std::variant<PythonLayout, std::string> python_layout(Memory& memory, std::uint64_t version,
                                                       std::uint64_t runtime);
 
 }  // namespace pe::runtimes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sampler/core/take_python.h"
+#include "inprocess/sampler/core/take_script.h"
 
 #include <pthread.h>
 
@@ -9,15 +9,15 @@
 
 #include "inprocess/atomics.h"
 #include "inprocess/runtime/stack_bounds.h"
-#include "inprocess/sampler/python_words.h"
-#include "runtimes/python_walk.h"
+#include "inprocess/sampler/script_words.h"
+#include "runtimes/scripts/walk.h"
 
 namespace pe::inprocess {
 namespace {
 
 /// The process's own memory.  Checks each page once for a sample.  Frames belong to the interrupted
-/// thread, so no other thread frees them.  Another thread may free its PyThreadState while it is
-/// examined, but allocators rarely unmap such small objects.
+/// thread, so no other thread frees them.  Another thread may free a thread's structure while it
+/// is examined, but allocators rarely unmap such small objects.
 class OwnMemory {
  public:
   bool read(std::uint64_t avma, std::span<std::byte> into) noexcept {
@@ -47,23 +47,22 @@ class OwnMemory {
 
 }  // namespace
 
-void take_python(const PythonOfProcess& python, std::uint64_t& state, std::uint64_t sample_bytes,
-                 RingWriter& ring) noexcept {
-  if (load_published(python.is_known) == 0)
+void take_script(const ScriptOfProcess& script, bool is_first, std::uint64_t& known,
+                 std::uint64_t sample_bytes, RingWriter& ring) noexcept {
+  if (load_published(script.is_known) == 0)
     return;
-  const runtimes::PythonLayout layout = python.layout;  // the program may overwrite it
-  if (!runtimes::has_valid_frame(layout))
-    return;
+  const runtimes::ScriptLayout layout = script.layout;  // the program may overwrite it
   OwnMemory memory;
-  const runtimes::PythonThread self{.runtime = python.runtime,
-                                    .thread_pointer = static_cast<std::uint64_t>(::pthread_self())};
-  ring.begin_words(kRecordPython, sample_bytes);
+  const runtimes::ScriptThread self{.runtime = script.runtime,
+                                    .thread_pointer = static_cast<std::uint64_t>(::pthread_self()),
+                                    .is_first = is_first};
+  ring.begin_words(kRecordScript, sample_bytes);
   bool has_room = true;
-  const bool is_whole = runtimes::walk_python_thread(
-      memory, layout, self, state, [&](const runtimes::PythonFrame& frame) {
-        has_room = has_room && ring.add_words(python_words(frame));
+  const bool is_whole =
+      runtimes::walk_script(memory, layout, self, known, [&](const runtimes::ScriptFrame& frame) {
+        has_room = has_room && ring.add_words(script_words(frame));
       });
-  ring.finish_words(is_whole && has_room ? std::uint16_t{0} : kMiscPythonCut);
+  ring.finish_words(is_whole && has_room ? std::uint16_t{0} : kMiscScriptCut);
 }
 
 }  // namespace pe::inprocess

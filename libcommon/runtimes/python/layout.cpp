@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "runtimes/python_layout.h"
+#include "runtimes/python/layout.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
+#include <optional>
 
 #include "runtimes/memory.h"
 
@@ -159,28 +159,27 @@ std::optional<PythonLayout> published_layout(const Numbers& numbers, const Place
 
 }  // namespace
 
-std::variant<PythonLayout, std::string> python_layout(Memory& memory,
-                                                      std::optional<std::uint64_t> version,
+std::variant<PythonLayout, std::string> python_layout(Memory& memory, std::uint64_t version,
                                                       std::uint64_t runtime) {
   constexpr std::uint64_t k311Version = 0x030b, k312Version = 0x030c, k313Version = 0x030d,
                           k314Version = 0x030e;
-  if (!version)
+  if (version == 0)
     return "a Python before 3.11";
-  const std::uint64_t minor = *version >> 16U;
+  const std::uint64_t minor = version >> 16U;
   if (minor == k311Version)
     return k311;
   if (minor == k312Version)
     return k312;
   const auto numbers = memory.value<Numbers>(runtime);
   if ((minor != k313Version && minor != k314Version) || !numbers)
-    return name_of(*version);
+    return name_of(version);
   if ((*numbers)[kCookie] != kCookieText || (*numbers)[kVersion] >> 16U != minor)
-    return name_of(*version) + " without its offsets";
+    return name_of(version) + " without its offsets";
   if ((*numbers)[kFreeThreaded] != 0)
-    return "free-threaded " + name_of(*version);
+    return "free-threaded " + name_of(version);
   const auto layout = published_layout(*numbers, minor == k313Version ? k313Places : k314Places);
   if (!layout)
-    return name_of(*version) + " with implausible offsets";
+    return name_of(version) + " with implausible offsets";
   return *layout;
 }
 

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/byte_reader.h"
 #include "runtimes/memory.h"
-#include "runtimes/python_layout.h"
-#include "runtimes/python_walk.h"
+#include "runtimes/python/layout.h"
+#include "runtimes/python/walk.h"
+#include "runtimes/scripts/code.h"
+#include "runtimes/scripts/frame.h"
+#include "runtimes/scripts/layout.h"
 
 namespace pe::runtimes {
 
@@ -22,24 +24,14 @@ namespace pe::runtimes {
 std::optional<std::string> read_python_text(Memory& memory, const PythonLayout& layout,
                                             std::uint64_t text, std::size_t most);
 
-/// The line of each instruction.
-class LineTable {
- public:
-  LineTable() = default;
-  /// Decodes co_linetable; stops at the first byte that does not belong there.
-  LineTable(Bytes table, std::uint32_t first_line);
-
-  /// Returns the line of the instruction at `offset` bytes; 0 if it has none.
-  [[nodiscard]] std::uint32_t line_at(std::uint64_t offset) const noexcept;
-
- private:
-  struct Entry {
-    std::uint32_t end;   ///< offset of the instructions that follow
-    std::uint32_t line;  ///< 0: none
-  };
-  std::vector<Entry> entries_;
-};
+/// Decodes co_linetable; stops at the first byte that does not belong there.  The places are bytes
+/// from the code object on, and the first `instructions` of them have no line.
+LineTable decode_lines(Bytes table, std::uint32_t first_line, std::uint32_t instructions);
 /// Reads the table of lines of a code object; an empty one if it is unreadable.
 LineTable read_line_table(Memory& memory, const PythonLayout& layout, const CodeFields& code);
+
+/// See Interpreter::read_code.
+std::optional<ScriptCode> read_python_code(Memory& memory, const ScriptLayout& layout,
+                                           const ScriptFrame& frame);
 
 }  // namespace pe::runtimes

@@ -1,0 +1,57 @@
+// The interpreters whose frames can be read.
+//
+// A new one needs an entry here, a walk (walk.h), a walk in the kernel
+// (unwind/kernel/bpf/scripts.bpf.h), and the conversion of its layout for that
+// (record/engines/kernel/script_layout.h).
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "objects/image.h"
+#include "runtimes/memory.h"
+#include "runtimes/scripts/binary.h"
+#include "runtimes/scripts/code.h"
+#include "runtimes/scripts/frame.h"
+#include "runtimes/scripts/layout.h"
+#include "stream/script_mapping.h"
+
+namespace pe::runtimes {
+
+inline constexpr std::size_t kMostSymbols = 4;
+
+struct Interpreter {
+  ScriptLanguage language;
+  stream::ScriptKind kind;      ///< of its functions; also has the language's name
+  std::string_view file;        ///< part of the names of its files: "python"
+  std::string_view library;     ///< start of the name of its library: "libpython"
+  std::string_view versions;    ///< those whose frames can be read
+  std::string_view unreadable;  ///< the name of a function that is unreadable
+  std::string_view loop;        ///< the symbol of the interpreter's loop; may be absent
+  std::array<std::string_view, kMostSymbols> symbols;  ///< others, for `complete`
+
+  /// Completes a binary, which has the loop's symbols, if any.  `symbols` are svma, 0 if absent.
+  /// Returns false if the file has no such interpreter.
+  bool (*complete)(const objects::Image& image, std::span<const std::uint64_t> symbols,
+                   ScriptBinary& binary);
+  /// See script_layout().
+  std::variant<ScriptLayout, std::string> (*layout)(Memory& memory, const ScriptBinary& binary,
+                                                    std::uint64_t bias);
+  /// Reads the function of a frame.  Returns nullopt if it is unreadable, or if its fields no
+  /// longer have the frame's mark.
+  std::optional<ScriptCode> (*read_code)(Memory& memory, const ScriptLayout& layout,
+                                         const ScriptFrame& frame);
+};
+
+std::span<const Interpreter> interpreters() noexcept;
+/// Returns the entry of a language.
+const Interpreter& interpreter_of(ScriptLanguage language) noexcept;
+
+}  // namespace pe::runtimes

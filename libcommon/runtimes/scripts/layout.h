@@ -1,0 +1,19 @@
+// Where an interpreter keeps its threads, frames and functions.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "runtimes/python/layout.h"
+
+namespace pe::runtimes {
+
+enum class ScriptLanguage : std::uint32_t { kPython };
+
+/// Only the member of its language is valid.
+struct ScriptLayout {
+  ScriptLanguage language = ScriptLanguage::kPython;
+  PythonLayout python = {};
+};
+
+}  // namespace pe::runtimes

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "runtimes/scripts/process.h"
+
+#include <algorithm>
+
+#include "runtimes/scripts/interpreters.h"
+#include "runtimes/scripts/walk.h"
+
+namespace pe::runtimes {
+namespace {
+
+constexpr std::size_t kMostKnownThreads = 65'536, kMostCodes = 262'144;
+
+}  // namespace
+
+std::variant<ScriptProcess, std::string> ScriptProcess::open(Memory::Read read,
+                                                             const ScriptBinary& binary,
+                                                             std::uint64_t bias) {
+  Memory memory(read);
+  if (!memory.pointer(binary.runtime + bias))
+    return "";
+  auto layout = script_layout(memory, binary, bias);
+  if (auto* const why = std::get_if<std::string>(&layout))
+    return std::move(*why);
+  return ScriptProcess(std::move(read), std::get<ScriptLayout>(layout), binary, bias);
+}
+
+ScriptProcess::ScriptProcess(Memory::Read read, const ScriptLayout& layout,
+                             const ScriptBinary& binary, std::uint64_t bias)
+    : memory_(std::move(read)), layout_(layout), runtime_(binary.runtime + bias) {
+  for (const auto& [start, end] : binary.loop)
+    loop_.push_back({start + bias, end + bias});
+}
+
+const ScriptFrames& ScriptProcess::read_stack(pid_t tid, ScriptThread thread) {
+  memory_.forget();
+  if (threads_.size() >= kMostKnownThreads)
+    threads_.clear();
+  stack_.frames.clear();
+  thread.runtime = runtime_;
+  stack_.is_complete =
+      walk_script(memory_, layout_, thread, threads_[tid],
+                  [this](const ScriptFrame& frame) { stack_.frames.push_back(frame); });
+  return stack_;
+}
+
+void ScriptProcess::begin_names() {
+  memory_.forget();
+  if (codes_.size() >= kMostCodes)
+    codes_.clear();
+}
+
+std::optional<std::uint64_t> ScriptProcess::address_of(const ScriptFrame& frame,
+                                                       const OnNew& on_new) {
+  if (frame.code == kNoCode || frame.code == kUnreadableCode)
+    return std::nullopt;
+  const CodeId id{frame.code, frame.mark};
+  auto known = codes_.find(id);
+  if (known == codes_.end())
+    known = codes_.emplace(id, read_code(frame, on_new)).first;
+  const Code& code = known->second;
+  if (code.address == 0)
+    return std::nullopt;
+  const std::uint32_t line = code.has_line_places ? frame.place : code.lines.line_at(frame.place);
+  // The last address of a range is left for the one that call chains add.
+  return code.address + std::min<std::uint64_t>(line > code.first_line ? line - code.first_line : 0,
+                                                stream::kScriptBytes - 2);
+}
+
+ScriptProcess::Code ScriptProcess::read_code(const ScriptFrame& frame, const OnNew& on_new) {
+  auto code = interpreter_of(layout_.language).read_code(memory_, layout_, frame);
+  if (!code)
+    return {};
+  return {.first_line = code->function.line,
+          .lines = std::move(code->lines),
+          .has_line_places = code->has_line_places,
+          .address = stream::script_address(on_new(code->function))};
+}
+
+}  // namespace pe::runtimes

@@ -1,0 +1,98 @@
+// The maps of interpreters' programs, and how these read memory and add frames.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "unwind/kernel/bpf/maps.bpf.h"
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, kMaxScripts);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, uint32_t);
+  __type(value, struct ScriptLayout);
+} scripts SEC(".maps");
+
+/// Programs with an interpreter.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, kMaxScriptFiles);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, struct ScriptFileKey);
+  __type(value, struct ScriptFile);
+} script_files SEC(".maps");
+uint32_t has_script_files = 0;
+
+/// When the reader of the ring was last woken for names.
+uint64_t script_wakeup_ns = 0;
+
+/// Where a thread's structure was found last, by tid.  It is checked before it is used.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 8192);
+  __type(key, uint32_t);
+  __type(value, uint64_t);
+} script_threads SEC(".maps");
+
+/// Number of states of one Python thread, in different interpreters.
+enum { kMostPythonStates = 4 };
+
+struct ScriptScratch {
+  struct SampleRecord record;
+  /// Directly after the record: both are sent together.
+  uint64_t words[2 * kMaxScriptFrames];
+  uint32_t count;      ///< number of frames
+  uint32_t is_cut;     ///< outer frames are missing
+  uint64_t at;         ///< the next frame; 0: none
+  uint64_t frame[16];  ///< the bytes of a frame
+  uint64_t code[16];   ///< those of its code object
+  uint64_t last_code;  ///< the last frame's, for recursion
+  uint64_t last_mark;  ///< in the upper half
+  /// Python: the thread's states with frames, the newest interpreter's first.
+  uint64_t states[kMostPythonStates];
+  uint32_t state_count, next_state;
+  uint32_t is_at_end;  ///< Python: no frame belongs to the call of the loop that follows
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);  // the loader sets its size: one for each CPU
+  __uint(max_entries, 1);
+  __type(key, uint32_t);
+  __type(value, struct ScriptScratch);
+} script_scratches SEC(".maps");
+
+/// Returns the word at `avma`; 0 if it is unreadable.
+static __always_inline uint64_t user_word(uint64_t avma) {
+  uint64_t word = 0;
+  return bpf_probe_read_user(&word, sizeof word, (const void*)avma) ? 0 : word;
+}
+
+struct ScriptWalk {
+  struct ScriptScratch* scratch;
+  const struct ScriptLayout* layout;
+};
+
+/// Returns the eight bytes at an offset of the frame, or of the code object, that was read.
+static __always_inline uint64_t frame_word(const struct ScriptScratch* scratch, uint32_t offset) {
+  return scratch->frame[offset >> 3 & 15];
+}
+static __always_inline uint64_t code_word(const struct ScriptScratch* scratch, uint32_t offset) {
+  return scratch->code[offset >> 3 & 15];
+}
+
+/// Adds a field to the sum of which mark_of() of runtimes/scripts/frame.h is the upper half.
+static __always_inline uint64_t add_to_mark(uint64_t sum, uint64_t field) {
+  return (sum ^ field) * 0x9e3779b97f4a7c15;
+}
+
+/// Adds a frame.  `code` may have PE_SCRIPT_ENDS_CALL; `mark` is in the upper half.  Returns false
+/// if there is no room.
+static __always_inline bool add_script_frame(struct ScriptScratch* scratch, uint64_t code,
+                                             uint64_t mark, uint64_t place) {
+  uint32_t count = scratch->count;
+  KEEP(count);
+  if (count >= kMaxScriptFrames)
+    return false;
+  scratch->words[2 * count] = code;
+  scratch->words[2 * count + 1] = mark | (place > 0xffffffff ? 0xffffffff : place);
+  scratch->count = count + 1;
+  return true;
+}
