@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtimes/scripts/interpreters.h"
 
+#include "runtimes/php/binary.h"
 #include "runtimes/python/binary.h"
 #include "runtimes/python/code.h"
 
@@ -10,19 +11,33 @@ namespace {
 using stream::ScriptKind;
 
 /// In the order of ScriptLanguage.
-constexpr std::array kInterpreters = {Interpreter{
-    .language = ScriptLanguage::kPython,
-    .kind = ScriptKind::kPython,
-    .file = "python",
-    .library = "libpython",
-    .versions = "Python 3.11 to 3.14",
-    .unreadable = "[python: unreadable]",
-    .loop = "_PyEval_EvalFrameDefault",
-    .symbols = {"_PyRuntime", "Py_Version"},
-    .complete = complete_python,
-    .layout = layout_of_python,
-    .read_code = read_python_code,
-}};
+constexpr std::array kInterpreters = {
+    Interpreter{
+        .language = ScriptLanguage::kPython,
+        .kind = ScriptKind::kPython,
+        .file = "python",
+        .library = "libpython",
+        .versions = "Python 3.11 to 3.14",
+        .unreadable = "[python: unreadable]",
+        .loop = "_PyEval_EvalFrameDefault",
+        .symbols = {"_PyRuntime", "Py_Version"},
+        .complete = complete_python,
+        .layout = layout_of_python,
+        .read_code = read_python_code,
+    },
+    Interpreter{
+        .language = ScriptLanguage::kPhp,
+        .kind = ScriptKind::kPhp,
+        .file = "php",
+        .library = "libphp",
+        .versions = "PHP 8.0 to 8.4 without threads",
+        .unreadable = "[php: unreadable]",
+        .loop = "execute_ex",
+        .symbols = {"executor_globals", "executor_globals_offset"},
+        .complete = complete_php,
+        .layout = layout_of_php,
+        .read_code = read_php_code,
+    }};
 
 }  // namespace
 

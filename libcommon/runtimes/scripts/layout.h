@@ -4,16 +4,18 @@
 
 #include <cstdint>
 
+#include "runtimes/php/layout.h"
 #include "runtimes/python/layout.h"
 
 namespace pe::runtimes {
 
-enum class ScriptLanguage : std::uint32_t { kPython };
+enum class ScriptLanguage : std::uint32_t { kPython, kPhp };
 
 /// Only the member of its language is valid.
 struct ScriptLayout {
   ScriptLanguage language = ScriptLanguage::kPython;
   PythonLayout python = {};
+  PhpLayout php = {};
 };
 
 }  // namespace pe::runtimes

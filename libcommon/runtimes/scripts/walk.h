@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "runtimes/php/walk.h"
 #include "runtimes/python/walk.h"
 #include "runtimes/scripts/frame.h"
 #include "runtimes/scripts/layout.h"
@@ -22,6 +23,8 @@ bool walk_script(M& memory, const ScriptLayout& layout, const ScriptThread& thre
     case ScriptLanguage::kPython:
       return !has_valid_frame(layout.python) ||
              walk_python_thread(memory, layout.python, thread, known, on_frame);
+    case ScriptLanguage::kPhp:
+      return walk_php_thread(memory, layout.php, thread, on_frame);
   }
   return true;
 }

@@ -126,7 +126,7 @@ enum {
 };
 
 /// Selects the program that walks the frames.
-enum ScriptLanguage { kScriptPython };
+enum ScriptLanguage { kScriptPython, kScriptPhp };
 
 /// Where CPython keeps its threads and their frames (runtimes/python/layout.h).  Offsets are in
 /// bytes, those within a frame multiples of 8, except the end mark's.
@@ -143,6 +143,11 @@ struct PythonScript {
   uint32_t first_line;  ///< four bytes
 };
 
+/// Where PHP keeps the file and the line of a function (runtimes/php/layout.h), in bytes.
+struct PhpScript {
+  uint32_t file, first_line;
+};
+
 /// Where an interpreter keeps its threads and their frames; by tgid.
 struct ScriptLayout {
   uint64_t runtime;   ///< avma of its state
@@ -150,6 +155,7 @@ struct ScriptLayout {
   uint32_t language;  ///< ScriptLanguage: the valid member
   union {
     struct PythonScript python;
+    struct PhpScript php;
   };
 };
 

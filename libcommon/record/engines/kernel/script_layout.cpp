@@ -56,6 +56,10 @@ std::optional<unwind::ScriptLayout> kernel_layout(const runtimes::ScriptLayout& 
       kernel.python = *python;
       break;
     }
+    case runtimes::ScriptLanguage::kPhp:
+      kernel.language = unwind::kScriptPhp;
+      kernel.php = {.file = layout.php.file, .first_line = layout.php.first_line};
+      break;
   }
   return kernel;
 }

@@ -50,7 +50,8 @@ struct ScriptScratch {
   /// Python: the thread's states with frames, the newest interpreter's first.
   uint64_t states[kMostPythonStates];
   uint32_t state_count, next_state;
-  uint32_t is_at_end;  ///< Python: no frame belongs to the call of the loop that follows
+  uint32_t is_at_end;    ///< Python: no frame belongs to the call of the loop that follows
+  uint32_t is_internal;  ///< PHP: the last function is in C
 };
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);  // the loader sets its size: one for each CPU

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "unwind/kernel/bpf/maps.bpf.h"
+#include "unwind/kernel/bpf/php.bpf.h"
 #include "unwind/kernel/bpf/python.bpf.h"
 #include "unwind/kernel/bpf/script_memory.bpf.h"
 
@@ -76,6 +77,10 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   switch (layout->language) {
     case kScriptPython:
       walk_python(layout, own, tid);
+      break;
+    case kScriptPhp:
+      if (tid == tgid)
+        walk_php(layout, own);
       break;
   }
   uint32_t count = own->count;

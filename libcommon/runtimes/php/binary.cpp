@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "runtimes/php/binary.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "base/file_name.h"
+#include "base/parse_number.h"
+#include "base/utf8.h"
+#include "runtimes/php/layout.h"
+#include "runtimes/php/walk.h"
+
+namespace pe::runtimes {
+namespace {
+
+/// Reads a number and removes it; nullopt if there is none.
+std::optional<std::uint8_t> take_number(std::string_view& text) {
+  const auto digits = text.substr(0, text.find_first_not_of("0123456789"));
+  text.remove_prefix(digits.size());
+  return parse_number<std::uint8_t>(digits);
+}
+
+/// Returns the version by the header that PHP sends; 0 if the file does not have it.
+std::uint64_t version_in(const objects::Image& image) {
+  constexpr std::string_view kHeader = "X-Powered-By: PHP/";
+  const auto section = image.section_bytes(".rodata");
+  if (!section)
+    return 0;
+  const auto bytes = section->bytes;
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const auto at = text.find(kHeader);
+  if (at == std::string_view::npos)
+    return 0;
+  text.remove_prefix(at + kHeader.size());
+  const auto major = take_number(text);
+  if (!major || !text.starts_with('.'))
+    return 0;
+  text.remove_prefix(1);
+  const auto minor = take_number(text);
+  return minor ? std::uint64_t{*major} << 8U | *minor : 0;
+}
+
+/// Returns the text of a zend_string up to a NUL; nullopt if it is unreadable.  The names of
+/// anonymous classes have a NUL.  U+FFFD replaces each byte that is not UTF-8.
+std::optional<std::string> read_php_text(Memory& memory, std::uint64_t avma, std::size_t most) {
+  const auto length = memory.value<std::uint64_t>(avma + kPhpTextLength);
+  if (!length || *length == 0)
+    return std::nullopt;
+  std::string text(std::min<std::uint64_t>(*length, most), '\0');
+  if (!memory.read(avma + kPhpTextData, std::as_writable_bytes(std::span(text))))
+    return std::nullopt;
+  return made_valid_utf8(text.substr(0, text.find('\0')));
+}
+
+/// Returns the name of a class with "::"; nullopt if it is unreadable.
+std::optional<std::string> read_class(Memory& memory, std::uint64_t scope) {
+  const auto name = memory.pointer(scope + kPhpClassName);
+  auto text = name ? read_php_text(memory, *name, kMostNameCharacters / 2) : std::nullopt;
+  return text ? std::optional(*text + "::") : std::nullopt;
+}
+
+}  // namespace
+
+bool complete_php(const objects::Image& image, std::span<const std::uint64_t> symbols,
+                  ScriptBinary& binary) {
+  const bool has_threads = symbols[0] == 0 && symbols[1] != 0;
+  binary.runtime = has_threads ? symbols[1] : symbols[0];
+  if (binary.runtime == 0 || binary.loop.empty())
+    return false;
+  binary.version = version_in(image) | (has_threads ? kPhpWithThreads : 0);
+  return true;
+}
+
+std::variant<ScriptLayout, std::string> layout_of_php(Memory& /*memory*/,
+                                                      const ScriptBinary& binary,
+                                                      std::uint64_t /*bias*/) {
+  auto layout = php_layout(binary.version);
+  if (auto* const why = std::get_if<std::string>(&layout))
+    return std::move(*why);
+  return ScriptLayout{.language = ScriptLanguage::kPhp, .php = std::get<PhpLayout>(layout)};
+}
+
+std::optional<ScriptCode> read_php_code(Memory& memory, const ScriptLayout& layout,
+                                        const ScriptFrame& frame) {
+  const auto function = read_php_function(memory, layout.php, frame.code);
+  if (!function || php_mark(*function) != frame.mark)
+    return std::nullopt;
+  ScriptCode code{.function = {.name = {},
+                               .file = {},
+                               .line = function->first_line,
+                               .kind = stream::ScriptKind::kPhp},
+                  .lines = {},
+                  .has_line_places = true};
+  if (function->file != 0)
+    code.function.file = read_php_text(memory, function->file, kMostFileCharacters).value_or("");
+  if (function->name != 0) {
+    const auto own = read_php_text(memory, function->name, kMostNameCharacters);
+    const auto scope = function->scope != 0 ? read_class(memory, function->scope) : "";
+    if (!own || !scope)
+      return std::nullopt;
+    code.function.name = *scope + *own;
+  } else {
+    code.function.name = frame.ends_call ? "{main}" : std::string(file_name(code.function.file));
+  }
+  return code;
+}
+
+}  // namespace pe::runtimes
