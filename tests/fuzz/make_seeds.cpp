@@ -15,6 +15,7 @@
 #include "inprocess/sampler/layout.h"
 #include "support/cfi_builder.h"
 #include "support/fake_java.h"
+#include "support/fake_php.h"
 #include "support/fake_python.h"
 #include "support/go_table.h"
 #include "support/heap_builder.h"
@@ -27,6 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using pe::testing::FakeJava;
+using pe::testing::FakePhp;
 using pe::testing::FakePython;
 using pe::testing::StreamBuilder;
 
@@ -324,6 +326,23 @@ std::string python_memory(std::uint64_t version) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// The memory of a process of that version of PHP: two calls of the loop, a method, a function in
+/// C, a generator and a fiber.
+std::string php_memory(std::uint64_t version) {
+  FakePhp fake(version);
+  const auto file = fake.text("/srv/caf\xc3\xa9.php");
+  FakePhp::Stack stack;
+  fake.add_frame(stack, fake.function(fake.text("compare"), fake.scope("App\\Sorter"), file, 3), 5,
+                 true);
+  fake.add_frame(stack, fake.internal("usort"), 0, false);
+  fake.add_generator(stack, fake.function(fake.text("outer\xff"), 0, file, 7), 8);
+  fake.add_frame(stack, fake.internal(""), 0, false);
+  fake.add_frame(stack, fake.function(0, 0, file, 1), 9, true);
+  fake.run(stack);
+  const auto& bytes = fake.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// The memory of a process of OpenJDK 17: a method with another inlined, a stub, the interpreter.
 std::string java_memory() {
   FakeJava fake;
@@ -397,6 +416,8 @@ int main(int argc, char** argv) {
        {FakePython::k311, FakePython::k312, FakePython::k313, FakePython::k314})
     save(folder / "python_process" / ("python-3." + std::to_string(version >> 16U & 0xff)),
          python_memory(version));
+  for (const std::uint64_t version : {FakePhp::k80, FakePhp::k82, FakePhp::k84})
+    save(folder / "php_process" / ("php-8." + std::to_string(version & 0xff)), php_memory(version));
   save(folder / "hotspot_process" / "java-17", java_memory());
   save(folder / "java_rules" / "compiled",
        std::string_view(

@@ -79,12 +79,19 @@ bool KeptScript::take(const stream::Record& record) {
 void ScriptMerger::find_calls(const ScriptStack& script) {
   calls_.clear();
   const std::span<const ScriptWord> words = script.words;
+  std::optional<std::size_t> own;
   std::size_t first = 0;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    if ((words[i] & kEndsCall) != 0 || i + 1 == words.size()) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool ends_stack = words[i] == 0;
+    if (ends_stack ? i > first : (words[i] & kEndsCall) != 0 || i + 1 == words.size())
       calls_.push_back(words.subspan(first, i + 1 - first));
-      first = i + 1;
-    }
+    else if (!ends_stack)
+      continue;
+    first = i + 1;
+    if (ends_stack && !own)
+      own = calls_.size();
+  }
+  own_calls_ = own.value_or(calls_.size());
 }
 
 /// Finds the native frames of the interpreter's loop.
@@ -111,9 +118,9 @@ void ScriptMerger::add_calls(std::size_t first, std::size_t end) {
 
 /// Pairs frames of the loop with calls from the root, and returns how many of the innermost remain.
 ScriptMerger::Unpaired ScriptMerger::unpaired_innermost() const {
-  if (loops_.size() > calls_.size())
-    return {.loops = loops_.size() - calls_.size(), .calls = 0};
-  return {.loops = 0, .calls = loops_.empty() ? 0 : calls_.size() - loops_.size()};
+  if (loops_.size() > own_calls_)
+    return {.loops = loops_.size() - own_calls_, .calls = 0};
+  return {.loops = 0, .calls = loops_.empty() ? 0 : own_calls_ - loops_.size()};
 }
 
 void ScriptMerger::describe(Closing& closing) const {
@@ -134,7 +141,7 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
   find_calls(script);
   find_loops(chain, script);
   const bool is_whole = is_complete && script.is_complete;
-  counts_.mismatched += is_whole && loops_.size() != calls_.size() ? 1 : 0;
+  counts_.mismatched += is_whole && loops_.size() != own_calls_ ? 1 : 0;
   const Unpaired unpaired = is_whole ? unpaired_innermost() : Unpaired{};
   merged_.clear();
   has_user_frame_ = false;
@@ -144,7 +151,7 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
     const bool is_mark = stream::detail::ChainWalk::is_mark(chain[i]);
     is_user = is_mark ? chain[i] == PERF_CONTEXT_USER : is_user;
     const bool is_loop = loop < loops_.size() && loops_[loop] == i;
-    if (is_loop && loop++ >= unpaired.loops && call < calls_.size()) {
+    if (is_loop && loop++ >= unpaired.loops && call < own_calls_) {
       const std::size_t end = call + 1 + (call == 0 ? unpaired.calls : 0);
       add_calls(call, end);
       call = end;

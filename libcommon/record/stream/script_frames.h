@@ -34,7 +34,7 @@ struct CodeRange {
 
 /// A word of a script's stack: the address of a function's frame in the stream, as of an innermost
 /// frame, or 0 if a call has no frames.  The highest bit is set if it is the last frame of a call
-/// of the loop from C.
+/// of the loop from C.  If all bits are 0, the calls that follow are on another native stack.
 using ScriptWord = std::uint64_t;
 inline constexpr ScriptWord kEndsCall = std::uint64_t{1} << 63U;
 
@@ -96,6 +96,7 @@ class ScriptMerger {
   void add_calls(std::size_t first, std::size_t end);
 
   std::vector<std::span<const ScriptWord>> calls_;  ///< the innermost first
+  std::size_t own_calls_ = 0;                       ///< those of them that are on the native stack
   std::vector<std::size_t> loops_;                  ///< places in the chain
   std::vector<std::uint64_t> merged_;
   bool has_user_frame_ = false;  ///< merged_ has one

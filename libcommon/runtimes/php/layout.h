@@ -37,6 +37,10 @@ inline constexpr std::uint32_t kPhpTextHash = 8, kPhpTextLength = 16, kPhpTextDa
 /// In zend_class_entry.
 inline constexpr std::uint32_t kPhpClassName = 8;
 
+/// In a frame without a function that delegates to another generator: its zend_generator, and in
+/// that its own frame.
+inline constexpr std::uint32_t kPhpThis = 32, kPhpGeneratorFrame = 56;
+
 /// zend_function::type of a function in C (ZEND_INTERNAL_FUNCTION).
 inline constexpr std::uint8_t kPhpIsInternal = 1;
 /// A bit of the call info: C has called the interpreter's loop for this frame (ZEND_CALL_TOP).

@@ -90,11 +90,21 @@ class PhpWalk {
       std::memcpy(&at, bytes.data() + kPhpCaller, sizeof at);
       if (function != 0)
         add_function(function, instruction, (call_info & kPhpTop) != 0);
+      else
+        add_generator(bytes);
     }
     return at == 0;
   }
 
  private:
+  /// A generator that delegates ("yield from") is represented by a frame without a function.
+  void add_generator(std::span<const std::byte> placeholder) {
+    std::uint64_t generator = 0;
+    std::memcpy(&generator, placeholder.data() + kPhpThis, sizeof generator);
+    const std::uint64_t frame = pointer_at(memory_, generator + kPhpGeneratorFrame);
+    if (const std::uint64_t function = pointer_at(memory_, frame + kPhpFunction); function != 0)
+      add_function(function, pointer_at(memory_, frame + kPhpInstruction), false);
+  }
   void add_function(std::uint64_t avma, std::uint64_t instruction, bool is_top) {
     if (avma != code_) {
       function_ = read_php_function(memory_, layout_, avma);
@@ -102,9 +112,9 @@ class PhpWalk {
     }
     if (!function_ || avma <= kUnreadableCode)
       return on_frame_(ScriptFrame{.code = kUnreadableCode});
-    // A fiber starts with a frame that has no function of a script.
+    // A fiber starts with such a function, on a native stack of its own.
     if (function_->is_internal && function_->name == 0)
-      return;
+      return on_frame_(ScriptFrame{});
     const bool is_script = !function_->is_internal;
     on_frame_(ScriptFrame{avma,
                           is_script ? number_at<std::uint32_t>(memory_, instruction + kPhpLine) : 0,

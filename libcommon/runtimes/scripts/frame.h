@@ -15,7 +15,7 @@
 namespace pe::runtimes {
 
 /// Values of ScriptFrame::code that are not addresses.
-inline constexpr std::uint64_t kNoCode = 0;          ///< there is no frame, only the end of a call
+inline constexpr std::uint64_t kNoCode = 0;          ///< there is no frame, only an end
 inline constexpr std::uint64_t kUnreadableCode = 1;  ///< the frame could not be read
 
 struct ScriptFrame {
@@ -23,6 +23,8 @@ struct ScriptFrame {
   std::uint32_t place = 0;       ///< in that function, as its runtime counts (ScriptCode)
   std::uint32_t mark = 0;        ///< mark_of() the object's fields at the time of the sample
   /// C has called the interpreter's loop for this frame and the inner ones since the last such end.
+  /// If it is false of kNoCode, the frames that follow are on another native stack, as those that
+  /// have resumed a fiber.
   bool ends_call = false;
 
   bool operator==(const ScriptFrame&) const = default;

@@ -16,7 +16,7 @@ for engine in $engines; do
     fail "$engine: $(cat "$dir/err")"
   grep -Eq '[0-9]+ frames of Python, [0-9]+ unreadable' "$dir/err" || fail "$engine: details: $(cat "$dir/err")"
   pe-symbolize -q "$dir/py.pe" | stackfold --annotate >"$dir/folded"
-  "$python" "$here/python_check.py" "$dir/calls" "$dir/folded" >"$dir/found" 2>"$dir/wrong"
+  "$python" "$here/script_check.py" python "$dir/calls" "$dir/folded" >"$dir/found" 2>"$dir/wrong"
   expect "$engine: wrong callers" 0 "$(of 'wrong callers')"
   [ ! -s "$dir/wrong" ] || head -c 2000 "$dir/wrong"
   # The rest is the start and the end of the interpreter.

@@ -76,6 +76,17 @@ BOOST_AUTO_TEST_CASE(a_cut_python_stack_is_counted_from_the_leaf) {
              Chain({kUser, kLeaf, a + 1, kCall, kLoop, kMain}));
 }
 
+BOOST_AUTO_TEST_CASE(calls_on_another_native_stack_continue_the_chain) {
+  BOOST_TEST(
+      merged({kUser, kLeaf, kLoop, kMain}, script({a | kEndsCall, kNone, b, c | kEndsCall})) ==
+      Chain({kUser, kLeaf, a + 1, kMain, b + 1, c + 1}));
+  BOOST_TEST(merged({kUser, kLeaf, kMain}, script({a, kNone, c | kEndsCall})) ==
+             Chain({kUser, kLeaf, kMain, a + 1, c + 1}));
+  BOOST_TEST(merged({kUser, kLoop, kCall, kLoop, kMain},
+                    script({a | kEndsCall, b, kNone, c | kEndsCall})) ==
+             Chain({kUser, a, kCall, b + 1, kMain, c + 1}));
+}
+
 BOOST_AUTO_TEST_CASE(a_chain_without_a_users_part_gets_one) {
   BOOST_TEST(merged({kKernel, 0xffffffff81000000}, script({a, b | kEndsCall}), false) ==
              Chain({kKernel, 0xffffffff81000000, kUser, a, b + 1}));

@@ -17,6 +17,8 @@ enum {
   kPhpHeadBytes = 24,
   kPhpLine = 24,
   kPhpTextHash = 8,
+  kPhpThis = 32,
+  kPhpGeneratorFrame = 56,
   kPhpIsInternal = 1,
   kPhpTop = 1 << 17,
 };
@@ -50,6 +52,25 @@ static __always_inline bool read_php_function(struct ScriptScratch* scratch,
   return true;
 }
 
+static __always_inline void add_php_frame(struct ScriptScratch* scratch,
+                                          const struct PhpScript* layout, uint64_t function,
+                                          uint64_t instruction, bool is_top) {
+  if (!read_php_function(scratch, layout, function)) {
+    add_script_frame(scratch, kScriptUnreadable, 0, 0);
+  } else if (scratch->is_internal) {
+    // A fiber starts with a function without a name, on a native stack of its own.
+    const bool has_name = code_word(scratch, kPhpName);
+    add_script_frame(scratch, has_name ? function & ~PE_SCRIPT_ENDS_CALL : 0,
+                     has_name ? scratch->last_mark : 0, 0);
+  } else {
+    uint32_t line = 0;
+    bpf_probe_read_user(&line, sizeof line, (const void*)(instruction + kPhpLine));
+    add_script_frame(scratch,
+                     (function & ~PE_SCRIPT_ENDS_CALL) | (is_top ? PE_SCRIPT_ENDS_CALL : 0),
+                     scratch->last_mark, line);
+  }
+}
+
 static long take_php_frame(uint32_t i, struct ScriptWalk* walk) {
   struct ScriptScratch* scratch = walk->scratch;
   if (scratch->count >= kMaxScriptFrames || !scratch->at)
@@ -59,26 +80,18 @@ static long take_php_frame(uint32_t i, struct ScriptWalk* walk) {
     return 1;
   }
   scratch->at = frame_word(scratch, kPhpCaller);
-  const uint64_t function = frame_word(scratch, kPhpFunction);
-  if (!function)
-    return 0;
-  if (!read_php_function(scratch, &walk->layout->php, function)) {
-    add_script_frame(scratch, kScriptUnreadable, 0, 0);
-    return 0;
+  uint64_t function = frame_word(scratch, kPhpFunction);
+  uint64_t instruction = frame_word(scratch, kPhpInstruction);
+  bool is_top = frame_word(scratch, kPhpCallInfo) & kPhpTop;
+  if (!function) {
+    // A generator that delegates: see runtimes/php/walk.h.
+    const uint64_t frame = user_word(frame_word(scratch, kPhpThis) + kPhpGeneratorFrame);
+    function = user_word(frame + kPhpFunction);
+    instruction = user_word(frame + kPhpInstruction);
+    is_top = false;
   }
-  if (scratch->is_internal) {
-    // A fiber starts with a frame that has no function of a script.
-    if (code_word(scratch, kPhpName))
-      add_script_frame(scratch, function & ~PE_SCRIPT_ENDS_CALL, scratch->last_mark, 0);
-    return 0;
-  }
-  const bool is_top = frame_word(scratch, kPhpCallInfo) & kPhpTop;
-  uint32_t line = 0;
-  bpf_probe_read_user(&line, sizeof line,
-                      (const void*)(frame_word(scratch, kPhpInstruction) + kPhpLine));
-  add_script_frame(scratch,
-                   (function & ~PE_SCRIPT_ENDS_CALL) | (is_top ? PE_SCRIPT_ENDS_CALL : 0),
-                   scratch->last_mark, line);
+  if (function)
+    add_php_frame(scratch, &walk->layout->php, function, instruction, is_top);
   return 0;
 }
 

@@ -1,0 +1,3 @@
+<?php
+// Is included by php_calls.php.
+spin($seconds);

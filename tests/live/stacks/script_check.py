@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Compare recorded stacks of a script with the calls that its runtime has noted.
+
+Usage: script_check.py LANGUAGE CALLS FOLDED.  CALLS was written by LANGUAGE_calls, a line "CALLER;CALLEE" for each call, and
+FOLDED by stackfold --annotate.  Prints a line for each number, and on standard error each stack with a caller that the
+runtime does not know.
+"""
+import collections
+import re
+import sys
+
+# For each language:
+# parts      parts of the program, and what must be in their stacks
+# checked    for a part, the callees whose callers are checked, if not all
+# leaves     whether functions that the runtime does not note are callees of any function
+# roots      the outermost functions
+LANGUAGES = {
+    "python": {
+        "parts": [("shares", "Shares.fifty"), ("shares", "Shares.thirty"), ("shares", "Shares.twenty"), ("shares", "deflate"),
+                  ("recursion", "5001 deep"), ("sorts", "qsort"), ("sorts", "by_value"), ("generates", "generate"),
+                  ("awaits", "inner"), ("catches", "throws"), ("catches", "handles"), ("executes", "made"),
+                  ("forks", "in_child"), ("Thread.run", "in_thread.<locals>.<lambda>"), ("enters", "inside")],
+        # Native code calls other functions in a new interpreter and in a new process.
+        "checked": {"enters": r"inside", "forks": r"in_child|spin"},
+        "leaves": False,
+        "roots": ["<module>", "Thread._bootstrap"],
+    },
+    "php": {
+        "parts": [("shares", "Shares::fifty"), ("shares", "Shares::thirty"), ("shares", "Shares::twenty"), ("shares", "gzcompress"),
+                  ("shares", "Shares::replaced"), ("shares", "Shares::by_rest"), ("recursion", "5001 deep"), ("sorts", "usort"),
+                  ("sorts", "by_value"), ("generates", "generate"), ("delegates", "delegate"), ("delegates", "generate"),
+                  ("catches", "throws"), ("catches", "handles"), ("maps", "array_map"), ("magic", "Magic::__get"),
+                  ("magic", "Magic::__call"), ("magic", "Magic::__destruct"), ("includes", "php_included.php"),
+                  ("fibers", "Fiber::start"), ("fibers", "Fiber::resume"), ("forks", "in_child")],
+        "checked": {},
+        "leaves": True,
+        "roots": ["{main}"],
+    },
+}
+language = sys.argv[1]
+PARTS, CHECKED, LEAVES, ROOTS = (LANGUAGES[language][key] for key in ("parts", "checked", "leaves", "roots"))
+UNREADABLE = f"[{language}: unreadable]"
+
+
+def read_stacks(path):
+    """Yields the frames of each stack, its functions of the script, and its weight."""
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            if not line.startswith("# "):
+                stack, count = line.rsplit(" ", 1)
+                frames = stack.split(";")
+                yield frames, [frame[:-4] for frame in frames if frame.endswith("_[s]")], int(count)
+
+
+def has_wrong_caller(part, functions, calls, callees):
+    return any(pair not in calls and UNREADABLE not in pair and re.match(CHECKED.get(part, ""), pair[1])
+               and not (LEAVES and pair[1] not in callees)
+               for pair in zip(functions, functions[1:]))
+
+
+with open(sys.argv[2], encoding="utf-8") as noted:
+    known = {tuple(call.rstrip("\n").split(";")) for call in noted}
+known_callees = {callee for _, callee in known}
+weight = collections.Counter()
+for frames, functions, count in read_stacks(sys.argv[3]):
+    weight["all"] += count
+    weight["unreadable"] += count * (UNREADABLE in functions)
+    weight["rooted"] += count * (functions[:1] != [] and functions[0] in ROOTS)
+    part = next((part for part, _ in PARTS if part in functions), None)
+    if part is None:
+        continue
+    found = {*functions, *(name for name in ("deflate", "qsort") for frame in frames if frame.startswith(name))}
+    if functions.count("deep") == 5001:
+        found.add("5001 deep")
+    weight[part] += count
+    weight.update({(part, name): count for name in found})
+    if has_wrong_caller(part, functions, known, known_callees):
+        weight["wrong"] += count
+        print(";".join(frames), file=sys.stderr)
+print(weight["all"], "samples")
+print(weight["wrong"], "wrong callers")
+for name in "unreadable", "rooted":
+    print(f"{100 * weight[name] / max(weight['all'], 1):.1f} {name}")
+for part, name in PARTS:
+    print(f"{100 * weight[part, name] / max(weight[part], 1):.1f} {part} {name}")
