@@ -15,6 +15,9 @@
 namespace pe::symbolize {
 namespace {
 
+constexpr const char* kPhp =
+    "PHP: record it with --engine bpf, signal or ptrace (8.0 to 8.4 without threads), or start it "
+    "with -d opcache.jit_debug=16 and its JIT on";
 constexpr const char* kPython =
     "Python: record it with --engine bpf, signal or ptrace (3.11 to 3.14), or start it with -X "
     "perf (3.12)";
@@ -26,10 +29,8 @@ constexpr Runtime kRuntimes[] = {
      "and start it with -XX:+PreserveFramePointer for whole stacks"},
     {"node", "", "node: start it with --perf-basic-prof"},
     {"libnode.so", "", "node: start it with --perf-basic-prof"},
-    {"php", "execute_ex",
-     "PHP: its functions have names with -d opcache.jit_debug=16 and its JIT on"},
-    {"libphp", "execute_ex",
-     "PHP: its functions have names with opcache.jit_debug=16 and its JIT on"},
+    {"php", "execute_ex", kPhp},
+    {"libphp", "execute_ex", kPhp},
     {"ruby", "ruby_run_node", "Ruby: start it with --yjit --yjit-perf (3.3)"},
     {"libruby", "ruby_run_node", "Ruby: start it with --yjit --yjit-perf (3.3)"},
     {"python", "_PyEval_EvalFrameDefault", kPython},

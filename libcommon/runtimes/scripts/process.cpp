@@ -10,6 +10,8 @@ namespace pe::runtimes {
 namespace {
 
 constexpr std::size_t kMostKnownThreads = 65'536, kMostCodes = 262'144;
+/// A server creates the functions of a script again for each request, often at the same addresses.
+constexpr std::uint32_t kMostTries = 100;
 
 }  // namespace
 
@@ -48,6 +50,8 @@ void ScriptProcess::begin_names() {
   memory_.forget();
   if (codes_.size() >= kMostCodes)
     codes_.clear();
+  if (functions_.size() >= kMostCodes)
+    functions_.clear();
 }
 
 std::optional<std::uint64_t> ScriptProcess::address_of(const ScriptFrame& frame,
@@ -55,10 +59,12 @@ std::optional<std::uint64_t> ScriptProcess::address_of(const ScriptFrame& frame,
   if (frame.code == kNoCode || frame.code == kUnreadableCode)
     return std::nullopt;
   const CodeId id{frame.code, frame.mark};
-  auto known = codes_.find(id);
-  if (known == codes_.end())
-    known = codes_.emplace(id, read_code(frame, on_new)).first;
-  const Code& code = known->second;
+  Code& code = codes_[id];
+  if (code.address == 0 && code.tries < kMostTries) {
+    const std::uint32_t tries = code.tries + 1;
+    code = read_code(frame, on_new);
+    code.tries = tries;
+  }
   if (code.address == 0)
     return std::nullopt;
   const std::uint32_t line = code.has_line_places ? frame.place : code.lines.line_at(frame.place);
@@ -71,10 +77,13 @@ ScriptProcess::Code ScriptProcess::read_code(const ScriptFrame& frame, const OnN
   auto code = interpreter_of(layout_.language).read_code(memory_, layout_, frame);
   if (!code)
     return {};
+  const auto [known, is_new] = functions_.try_emplace(stream::script_path(code->function), 0);
+  if (is_new)
+    known->second = stream::script_address(on_new(code->function));
   return {.first_line = code->function.line,
           .lines = std::move(code->lines),
           .has_line_places = code->has_line_places,
-          .address = stream::script_address(on_new(code->function))};
+          .address = known->second};
 }
 
 }  // namespace pe::runtimes

@@ -61,6 +61,7 @@ class ScriptProcess {
     LineTable lines;
     bool has_line_places = false;
     std::uint64_t address = 0;  ///< in the stream; 0: unreadable
+    std::uint32_t tries = 0;    ///< how often it was unreadable
   };
   struct CodeId {
     std::uint64_t avma = 0;
@@ -81,6 +82,9 @@ class ScriptProcess {
   std::vector<ScriptBinary::Range> loop_;
   std::unordered_map<pid_t, std::uint64_t> threads_;  ///< by tid: see walk_script()
   std::unordered_map<CodeId, Code, HashOfCode> codes_;
+  /// Functions by stream::script_path(): their addresses in the stream.  Closures of one function,
+  /// and those of a server's requests, are different code objects.
+  std::unordered_map<std::string, std::uint64_t> functions_;
   ScriptFrames stack_;
 };
 

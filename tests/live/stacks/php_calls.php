@@ -201,7 +201,7 @@ function forks(float $seconds): void
     $child = pcntl_fork();
     if ($child === 0) {
         in_child($seconds);
-        posix_kill(getmypid(), SIGKILL);
+        exit(0);
     }
     pcntl_waitpid($child, $status);
 }

@@ -237,6 +237,41 @@ BOOST_AUTO_TEST_CASE(a_function_that_was_replaced_before_its_name_was_read_is_un
   BOOST_TEST(!is_readable());
 }
 
+BOOST_AUTO_TEST_CASE(closures_of_one_function_are_one_function_in_the_stream) {
+  FakePhp fake(FakePhp::k82);
+  const auto name = fake.text("{closure}"), file = fake.text("a.php");
+  FakePhp::Stack stack;
+  fake.add_frame(stack, fake.function(name, 0, file, 3), 4, true);
+  fake.add_frame(stack, fake.function(name, 0, file, 3), 5, true);
+  fake.add_frame(stack, fake.function(name, 0, file, 6), 6, true);
+  fake.run(stack);
+  ScriptProcess process = fake.process();
+  const auto frames = process.read_stack(7, {}).frames;
+  process.begin_names();
+  Functions functions;
+  BOOST_TEST(functions.address_of(process, frames.at(0)).value() == stream::script_address(1) + 1);
+  BOOST_TEST(functions.address_of(process, frames.at(1)).value() == stream::script_address(1) + 2);
+  BOOST_TEST(functions.address_of(process, frames.at(2)).value() == stream::script_address(2));
+}
+
+BOOST_AUTO_TEST_CASE(a_function_that_exists_again_gets_its_name) {
+  FakePhp fake(FakePhp::k82);
+  const auto name = fake.text("f");
+  FakePhp::Stack stack;
+  fake.add_frame(stack, fake.function(name, 0, fake.text("a.php"), 3), 3, true);
+  fake.run(stack);
+  ScriptProcess process = fake.process();
+  const ScriptFrame frame = process.read_stack(7, {}).frames.at(0);
+  fake.put_text(name, "g");
+  process.begin_names();
+  Functions functions;
+  BOOST_TEST(!functions.address_of(process, frame));
+  fake.put_text(name, "f");
+  process.begin_names();
+  BOOST_TEST(functions.address_of(process, frame).has_value());
+  BOOST_TEST(functions.all.size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(names_that_are_unreadable_have_no_address) {
   FakePhp fake(FakePhp::k82);
   const auto file = fake.text("a.php");
