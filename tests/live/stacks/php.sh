@@ -34,7 +34,7 @@ for engine in $engines; do
   for part in 'shares Shares::replaced' 'shares Shares::by_rest'; do
     at_least "$engine: $part, %" 5 "$(of "$part")"
   done
-  for part in 'recursion 5001 deep' 'sorts usort' 'sorts by_value' 'generates generate' 'delegates delegate' \
+  for part in 'recursion 5001 deep' 'sorts usort' 'sorts by_value' 'sorts by_value from C' 'generates generate' 'delegates delegate' \
     'delegates generate' 'maps array_map' 'includes php_included.php' 'forks in_child'; do
     [ "$part" != 'forks in_child' ] || "$php" -r 'exit((int) !function_exists("pcntl_fork"));' || continue
     at_least "$engine: $part, %" 70 "$(of "$part")"

@@ -27,7 +27,7 @@ for engine in $engines; do
   for part in 'shares deflate' 'catches throws' 'catches handles'; do
     at_least "$engine: $part, %" 35 "$(of "$part")"
   done
-  for part in 'recursion 5001 deep' 'sorts qsort' 'sorts by_value' 'generates generate' 'awaits inner' 'executes made' \
+  for part in 'recursion 5001 deep' 'sorts qsort' 'sorts by_value' 'sorts by_value from C' 'generates generate' 'awaits inner' 'executes made' \
     'forks in_child' 'Thread.run in_thread.<locals>.<lambda>' 'enters inside'; do
     at_least "$engine: $part, %" 70 "$(of "$part")"
   done

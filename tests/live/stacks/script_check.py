@@ -17,7 +17,8 @@ import sys
 LANGUAGES = {
     "python": {
         "parts": [("shares", "Shares.fifty"), ("shares", "Shares.thirty"), ("shares", "Shares.twenty"), ("shares", "deflate"),
-                  ("recursion", "5001 deep"), ("sorts", "qsort"), ("sorts", "by_value"), ("generates", "generate"),
+                  ("recursion", "5001 deep"), ("sorts", "qsort"), ("sorts", "by_value"), ("sorts", "by_value from C"),
+                  ("generates", "generate"),
                   ("awaits", "inner"), ("catches", "throws"), ("catches", "handles"), ("executes", "made"),
                   ("forks", "in_child"), ("Thread.run", "in_thread.<locals>.<lambda>"), ("enters", "inside")],
         # Native code calls other functions in a new interpreter and in a new process.
@@ -28,7 +29,8 @@ LANGUAGES = {
     "php": {
         "parts": [("shares", "Shares::fifty"), ("shares", "Shares::thirty"), ("shares", "Shares::twenty"), ("shares", "gzcompress"),
                   ("shares", "Shares::replaced"), ("shares", "Shares::by_rest"), ("recursion", "5001 deep"), ("sorts", "usort"),
-                  ("sorts", "by_value"), ("generates", "generate"), ("delegates", "delegate"), ("delegates", "generate"),
+                  ("sorts", "by_value"), ("sorts", "by_value from C"), ("generates", "generate"), ("delegates", "delegate"),
+                  ("delegates", "generate"),
                   ("catches", "throws"), ("catches", "handles"), ("maps", "array_map"), ("magic", "Magic::__get"),
                   ("magic", "Magic::__call"), ("magic", "Magic::__destruct"), ("includes", "php_included.php"),
                   ("fibers", "Fiber::start"), ("fibers", "Fiber::resume"), ("forks", "in_child")],
@@ -72,6 +74,8 @@ for frames, functions, count in read_stacks(sys.argv[3]):
     found = {*functions, *(name for name in ("deflate", "qsort") for frame in frames if frame.startswith(name))}
     if functions.count("deep") == 5001:
         found.add("5001 deep")
+    found |= {f"{name} from C" for name in ("by_value",) for outer, frame in zip(frames, frames[1:])
+              if frame == f"{name}_[s]" and not outer.endswith("_[s]")}
     weight[part] += count
     weight.update({(part, name): count for name in found})
     if has_wrong_caller(part, functions, known, known_callees):
