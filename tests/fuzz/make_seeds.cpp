@@ -17,6 +17,7 @@
 #include "support/fake_java.h"
 #include "support/fake_php.h"
 #include "support/fake_python.h"
+#include "support/fake_ruby.h"
 #include "support/go_table.h"
 #include "support/heap_builder.h"
 #include "support/jit_dump_builder.h"
@@ -30,6 +31,7 @@ namespace fs = std::filesystem;
 using pe::testing::FakeJava;
 using pe::testing::FakePhp;
 using pe::testing::FakePython;
+using pe::testing::FakeRuby;
 using pe::testing::StreamBuilder;
 
 void save(const fs::path& file, std::string_view bytes) {
@@ -343,6 +345,22 @@ std::string php_memory(std::uint64_t version) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// The memory of a process of that version of Ruby: two threads, one with two calls of the loop.
+std::string ruby_memory(std::uint64_t version) {
+  FakeRuby fake(version);
+  const std::vector<FakeRuby::Line> lines{{0, 10}, {3, 12}, {60, 9}};
+  const auto inner = fake.code("block in run", "/srv/a.rb", 9, 80, lines);
+  const auto outer = fake.code("run", "/srv/a.rb", 3, 8, std::span(lines).first(2));
+  fake.put(fake.body_of(outer) + pe::runtimes::ruby::kPath, fake.path("/srv/b.rb", true));
+  fake.thread(std::vector<FakeRuby::Frame>{{inner, 70, FakeRuby::kMethod | FakeRuby::kEndsCall},
+                                           {0, 0, FakeRuby::kOfC},
+                                           {outer, 4},
+                                           {outer, 0, FakeRuby::kDummy}});
+  fake.thread({}, FakeRuby::kThreadPointer + 1);
+  const auto& bytes = fake.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// The memory of a process of OpenJDK 17: a method with another inlined, a stub, the interpreter.
 std::string java_memory() {
   FakeJava fake;
@@ -418,6 +436,8 @@ int main(int argc, char** argv) {
          python_memory(version));
   for (const std::uint64_t version : {FakePhp::k80, FakePhp::k82, FakePhp::k84})
     save(folder / "php_process" / ("php-8." + std::to_string(version & 0xff)), php_memory(version));
+  save(folder / "ruby_process" / "ruby-3.1", ruby_memory(FakeRuby::k31));
+  save(folder / "ruby_process" / "ruby-3.3", ruby_memory(FakeRuby::k33));
   save(folder / "hotspot_process" / "java-17", java_memory());
   save(folder / "java_rules" / "compiled",
        std::string_view(

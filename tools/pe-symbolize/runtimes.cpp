@@ -22,6 +22,10 @@ constexpr const char* kPython =
     "Python: record it with --engine bpf, signal or ptrace (3.11 to 3.14), or start it with -X "
     "perf (3.12)";
 
+constexpr const char* kRuby =
+    "Ruby: record it with --engine bpf, signal or ptrace (3.0 to 3.4), or start it with "
+    "--yjit --yjit-perf (3.3)";
+
 // The first match counts: a JVM may have libpython mapped, but not the other way round.
 constexpr Runtime kRuntimes[] = {
     {"libjvm.so", "",
@@ -31,8 +35,8 @@ constexpr Runtime kRuntimes[] = {
     {"libnode.so", "", "node: start it with --perf-basic-prof"},
     {"php", "execute_ex", kPhp},
     {"libphp", "execute_ex", kPhp},
-    {"ruby", "ruby_run_node", "Ruby: start it with --yjit --yjit-perf (3.3)"},
-    {"libruby", "ruby_run_node", "Ruby: start it with --yjit --yjit-perf (3.3)"},
+    {"ruby", "ruby_run_node", kRuby},
+    {"libruby", "ruby_run_node", kRuby},
     {"python", "_PyEval_EvalFrameDefault", kPython},
     {"libpython", "_PyEval_EvalFrameDefault", kPython},
 };

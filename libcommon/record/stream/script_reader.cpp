@@ -15,6 +15,7 @@
 #include "runtimes/scripts/interpreters.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/memory.h"
+#include "unwind/address_table.h"
 #include "unwind/moved_parts.h"
 
 namespace pe::record {
@@ -39,6 +40,13 @@ objects::Segment lowest_code(const objects::Image& image) {
     if (segment.executable && (!lowest.executable || segment.svma < lowest.svma))
       lowest = segment;
   return lowest;
+}
+
+/// Finds the loop without its symbol.
+void add_loop(const objects::Image& image, runtimes::ScriptBinary& script) {
+  const std::size_t least = runtimes::interpreter_of(script.language).loop_addresses;
+  if (const auto found = least > 0 ? unwind::function_of_longest_table(image, least) : std::nullopt)
+    script.loop.push_back({found->start_svma, found->end_svma});
 }
 
 /// Adds the parts of the loop that have no symbols.
@@ -152,6 +160,8 @@ std::uint64_t ScriptReader::examine(const objects::OpenResult& opened, bool has_
   auto script = is_candidate ? runtimes::find_interpreter(*image, !has_name) : std::nullopt;
   if (!script)
     return 0;
+  if (script->loop.empty())
+    add_loop(*image, *script);
   add_moved_parts(*image, script->loop);
   Binary binary{.script = *std::move(script),
                 .segments = {image->segments().begin(), image->segments().end()},

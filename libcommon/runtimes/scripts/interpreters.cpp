@@ -4,6 +4,8 @@
 #include "runtimes/php/binary.h"
 #include "runtimes/python/binary.h"
 #include "runtimes/python/code.h"
+#include "runtimes/ruby/binary.h"
+#include "runtimes/ruby/code.h"
 
 namespace pe::runtimes {
 namespace {
@@ -37,6 +39,20 @@ constexpr std::array kInterpreters = {
         .complete = complete_php,
         .layout = layout_of_php,
         .read_code = read_php_code,
+    },
+    Interpreter{
+        .language = ScriptLanguage::kRuby,
+        .kind = ScriptKind::kRuby,
+        .file = "ruby",
+        .library = "libruby",
+        .versions = "Ruby 3.0 to 3.4",
+        .unreadable = "[ruby: unreadable]",
+        .loop = "vm_exec_core",
+        .loop_addresses = kLeastRubyInstructions,
+        .symbols = {"ruby_api_version", "ruby_current_vm_ptr", "ruby_vm_at_exit"},
+        .complete = complete_ruby,
+        .layout = layout_of_ruby,
+        .read_code = read_ruby_code,
     }};
 
 }  // namespace

@@ -35,6 +35,9 @@ struct Interpreter {
   std::string_view versions;    ///< those whose frames can be read
   std::string_view unreadable;  ///< the name of a function that is unreadable
   std::string_view loop;        ///< the symbol of the interpreter's loop; may be absent
+  /// Without that symbol the loop is the function with the longest table of its own addresses, if
+  /// it has as many as this; 0: it must have the symbol.
+  std::size_t loop_addresses = 0;
   std::array<std::string_view, kMostSymbols> symbols;  ///< others, for `complete`
 
   /// Completes a binary, which has the loop's symbols, if any.  `symbols` are svma, 0 if absent.

@@ -6,16 +6,18 @@
 
 #include "runtimes/php/layout.h"
 #include "runtimes/python/layout.h"
+#include "runtimes/ruby/layout.h"
 
 namespace pe::runtimes {
 
-enum class ScriptLanguage : std::uint32_t { kPython, kPhp };
+enum class ScriptLanguage : std::uint32_t { kPython, kPhp, kRuby };
 
 /// Only the member of its language is valid.
 struct ScriptLayout {
   ScriptLanguage language = ScriptLanguage::kPython;
   PythonLayout python = {};
   PhpLayout php = {};
+  RubyLayout ruby = {};
 };
 
 }  // namespace pe::runtimes

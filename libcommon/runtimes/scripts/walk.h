@@ -7,6 +7,7 @@
 
 #include "runtimes/php/walk.h"
 #include "runtimes/python/walk.h"
+#include "runtimes/ruby/walk.h"
 #include "runtimes/scripts/frame.h"
 #include "runtimes/scripts/layout.h"
 
@@ -25,6 +26,8 @@ bool walk_script(M& memory, const ScriptLayout& layout, const ScriptThread& thre
              walk_python_thread(memory, layout.python, thread, known, on_frame);
     case ScriptLanguage::kPhp:
       return walk_php_thread(memory, layout.php, thread, on_frame);
+    case ScriptLanguage::kRuby:
+      return walk_ruby_thread(memory, layout.ruby, thread, known, on_frame);
   }
   return true;
 }

@@ -126,7 +126,7 @@ enum {
 };
 
 /// Selects the program that walks the frames.
-enum ScriptLanguage { kScriptPython, kScriptPhp };
+enum ScriptLanguage { kScriptPython, kScriptPhp, kScriptRuby };
 
 /// Where CPython keeps its threads and their frames (runtimes/python/layout.h).  Offsets are in
 /// bytes, those within a frame multiples of 8, except the end mark's.
@@ -148,6 +148,17 @@ struct PhpScript {
   uint32_t file, first_line;
 };
 
+/// Where CRuby keeps its threads and their frames (runtimes/ruby/layout.h).  Offsets are in bytes.
+struct RubyScript {
+  uint32_t next_ractor, threads;
+  uint32_t context;
+  uint32_t native_thread;     ///< 0: the thread's structure itself
+  uint32_t thread_id;         ///< the base of the segment FS
+  uint32_t thread, previous;  ///< in an execution context
+  uint32_t frame_bytes;
+  uint32_t has_tagged_line;
+};
+
 /// Where an interpreter keeps its threads and their frames; by tgid.
 struct ScriptLayout {
   uint64_t runtime;   ///< avma of its state
@@ -156,6 +167,7 @@ struct ScriptLayout {
   union {
     struct PythonScript python;
     struct PhpScript php;
+    struct RubyScript ruby;
   };
 };
 

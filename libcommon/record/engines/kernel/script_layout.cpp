@@ -40,6 +40,18 @@ std::optional<unwind::PythonScript> kernel_layout_of(const runtimes::PythonLayou
       .first_line = layout.first_line - first};
 }
 
+unwind::RubyScript kernel_layout_of(const runtimes::RubyLayout& layout) {
+  return {.next_ractor = layout.next_ractor,
+          .threads = layout.threads,
+          .context = layout.context,
+          .native_thread = layout.native_thread,
+          .thread_id = layout.thread_id,
+          .thread = layout.thread,
+          .previous = layout.previous,
+          .frame_bytes = layout.frame_bytes,
+          .has_tagged_line = layout.has_tagged_line ? 1U : 0U};
+}
+
 }  // namespace
 
 std::optional<unwind::ScriptLayout> kernel_layout(const runtimes::ScriptLayout& layout,
@@ -59,6 +71,10 @@ std::optional<unwind::ScriptLayout> kernel_layout(const runtimes::ScriptLayout& 
     case runtimes::ScriptLanguage::kPhp:
       kernel.language = unwind::kScriptPhp;
       kernel.php = {.file = layout.php.file, .first_line = layout.php.first_line};
+      break;
+    case runtimes::ScriptLanguage::kRuby:
+      kernel.language = unwind::kScriptRuby;
+      kernel.ruby = kernel_layout_of(layout.ruby);
       break;
   }
   return kernel;

@@ -50,6 +50,8 @@ struct ScriptScratch {
   /// Python: the thread's states with frames, the newest interpreter's first.
   uint64_t states[kMostPythonStates];
   uint32_t state_count, next_state;
+  uint64_t end;          ///< Ruby: where the outermost frame ends
+  uint64_t context;      ///< Ruby: the execution context of these frames
   uint32_t is_at_end;    ///< Python: no frame belongs to the call of the loop that follows
   uint32_t is_internal;  ///< PHP: the last function is in C
 };

@@ -5,6 +5,7 @@
 #include "unwind/kernel/bpf/maps.bpf.h"
 #include "unwind/kernel/bpf/php.bpf.h"
 #include "unwind/kernel/bpf/python.bpf.h"
+#include "unwind/kernel/bpf/ruby.bpf.h"
 #include "unwind/kernel/bpf/script_memory.bpf.h"
 
 static __always_inline const struct ScriptFile* script_file(const struct file* file) {
@@ -81,6 +82,9 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
     case kScriptPhp:
       if (tid == tgid)
         walk_php(layout, own);
+      break;
+    case kScriptRuby:
+      walk_ruby(layout, own, tid);
       break;
   }
   uint32_t count = own->count;
