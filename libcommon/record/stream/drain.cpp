@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "record/stream/drain.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <ctime>
 #include <utility>
@@ -18,17 +20,22 @@ constexpr std::uint32_t kNoTid = 0xffffffff;
 }  // namespace
 
 /// Keeps passes at least kLeastNs apart, because an engine's rings wake us with every record.
-void Drain::pause() const {
+/// Samples are taken meanwhile: names must be read while functions exist.
+void Drain::pause(std::vector<stream::Ring>& rings) {
   constexpr std::uint64_t kLeastNs = 2'000'000;
-  const std::uint64_t passed_ns = monotonic_ns() - pass_began_ns_;
-  if (engine_ == nullptr || passed_ns >= kLeastNs)
+  if (engine_ == nullptr)
     return;
-  const timespec rest{0, static_cast<long>(kLeastNs - passed_ns)};
-  ::nanosleep(&rest, nullptr);
+  pollfd samples{.fd = engine_->ring_fd(), .events = POLLIN, .revents = 0};
+  std::uint64_t passed_ns = 0;
+  while ((passed_ns = monotonic_ns() - pass_began_ns_) < kLeastNs) {
+    take(rings);
+    const timespec rest{0, static_cast<long>(kLeastNs - passed_ns)};
+    ::ppoll(&samples, 1, &rest, nullptr);
+  }
 }
 
 void Drain::pass(std::vector<stream::Ring>& rings, std::uint64_t complete_ns) {
-  pause();
+  pause(rings);
   last_pass_began_ns_ = std::exchange(pass_began_ns_, monotonic_ns());
   complete_ns_ = complete_ns;
   take(rings);
@@ -39,7 +46,7 @@ void Drain::pass(std::vector<stream::Ring>& rings, std::uint64_t complete_ns) {
   for (std::size_t i = 0; i < rings.size(); ++i)
     rings[i].give_back(std::exchange(seen_by_last_pass_[i], rings[i].seen()));
   if (engine_ != nullptr)
-    engine_->catch_up(stream_, last_pass_began_ns_);
+    engine_->catch_up(stream_, last_pass_began_ns_, [&] { take(rings); });
   constexpr std::uint64_t kFlushNs = 200'000'000;
   if (pass_began_ns_ - last_flush_ns_ >= kFlushNs) {
     stream_.writer().flush();

@@ -75,7 +75,7 @@ class Drain {
   static constexpr std::size_t kMaxHeldBytes = 256UL * 1024 * 1024;
   static constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-  void pause() const;
+  void pause(std::vector<stream::Ring>& rings);
   void take(std::vector<stream::Ring>& rings);
   void hold(const stream::Record& record, bool may_stay, std::uint64_t& last_ns);
   void hold_sample(const stream::Record& record, const stream::Sample& sample, bool may_stay);

@@ -90,11 +90,13 @@ void CodeTables::forget_ended() {
   }
 }
 
-void CodeTables::publish() {
+void CodeTables::publish(const std::function<void()>& meanwhile) {
+  images_.set_meanwhile(meanwhile);
   forget_ended();
   for (const std::uint32_t pid : changed_)
     publish(pid, processes_.at(pid));
   changed_.clear();
+  images_.set_meanwhile({});
 }
 
 void CodeTables::publish(std::uint32_t pid, Process& process) {

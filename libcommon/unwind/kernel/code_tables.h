@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -46,8 +47,9 @@ class CodeTables {
   void follow(std::uint64_t time_ns);
 
   /// Sends the changes to the kernel.  Reads new files.  Removes the kernel's data about processes
-  /// that have ended, once none of their threads is left.
-  void publish();
+  /// that have ended, once none of their threads is left.  Meanwhile calls `meanwhile` every few
+  /// milliseconds, which must not call this object.
+  void publish(const std::function<void()>& meanwhile = {});
 
   [[nodiscard]] Statistics statistics() const;
 

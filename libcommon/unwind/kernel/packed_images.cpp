@@ -68,8 +68,12 @@ PackedImage PackedImages::pack_image(const objects::Image& image) {
   const UnwindTable table(image);
   left_section_bytes_ -= std::min(left_section_bytes_, table.section_bytes());
   rules_.begin_file();
+  constexpr std::size_t kRowsBetween = 1024;
+  std::size_t rows = 0;
   const FlatCodes codes = table.flat_codes(
-      [this](const CfiRow& row, bool is_signal_frame) {
+      [&](const CfiRow& row, bool is_signal_frame) {
+        if (++rows % kRowsBetween == 0 && meanwhile_)
+          meanwhile_();
         return rules_.number_of(entry_of(row, is_signal_frame));
       },
       kNumberOfNone, kMaxFileWords);

@@ -13,7 +13,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "objects/build_id_cache.h"
@@ -62,6 +64,9 @@ class PackedImages {
   /// Returns the table of a mapped file.  `pid` is a process in which the file may be found.  Valid
   /// until the next call.
   const PackedImage& of(const stream::Mapping& mapping, std::uint32_t pid);
+  /// While a file is packed, which may take 0.1 s, `meanwhile` is called every few milliseconds;
+  /// empty: nothing is.
+  void set_meanwhile(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
 
   [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
   [[nodiscard]] const RuleNumbers& rules() const noexcept { return rules_; }
@@ -78,6 +83,7 @@ class PackedImages {
   std::size_t left_section_bytes_;
   /// By file as it was recorded, not by build id: the author of a file chooses its build id.
   std::unordered_map<const stream::MappedFile*, PackedImage> images_;
+  std::function<void()> meanwhile_;
   Statistics statistics_;
 };
 

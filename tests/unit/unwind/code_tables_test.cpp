@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -159,6 +160,17 @@ BOOST_AUTO_TEST_CASE(every_row_of_what_this_process_has_mapped_is_found) {
   BOOST_TEST(statistics.rules > 100U);
   BOOST_TEST(statistics.table_bytes > statistics.files.rows * 4);
   BOOST_TEST(describe_losses(statistics) == "");
+}
+
+BOOST_AUTO_TEST_CASE(large_files_leave_time_for_other_work) {
+  Followed followed;
+  followed.tables.add_target(kPid, 5);
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+  map_code(followed, own);
+  std::size_t calls = 0;
+  followed.tables.publish([&calls] { ++calls; });
+  BOOST_TEST(calls > 4U);
+  BOOST_TEST(calls <= followed.tables.statistics().files.rows / 100);
 }
 
 BOOST_AUTO_TEST_CASE(every_row_of_the_test_programs_is_found) {

@@ -68,17 +68,17 @@ void BpfEngine::begin(RecordedStream& stream, const Target& target, std::uint64_
       if (const auto status = stream::status_of(tid))
         stream.tables()->add_target(static_cast<std::uint32_t>(status->pid), read_ns);
   }
-  publish(stream);
+  publish(stream, {});
   object_->pause(false);
 }
 
-void BpfEngine::publish(RecordedStream& stream) {
+void BpfEngine::publish(RecordedStream& stream, const std::function<void()>& meanwhile) {
   const double before_s = own_cpu_seconds();
   // Tables of new files take longer, so interpreters are first.
   publish_script_files();
   for (const std::uint32_t pid : scripts_.take_changed())
     publish_script(pid);
-  stream.tables()->publish();
+  stream.tables()->publish(meanwhile);
   preparing_s_ += own_cpu_seconds() - before_s;
 }
 
@@ -160,7 +160,8 @@ void BpfEngine::take_sample(RecordedStream& stream, const unwind::Sample& sample
                                     static_cast<unwind::Stop>(taken.stop));
 }
 
-void BpfEngine::catch_up(RecordedStream& stream, std::uint64_t time_ns) {
+void BpfEngine::catch_up(RecordedStream& stream, std::uint64_t time_ns,
+                         const std::function<void()>& meanwhile) {
   unwind::CodeTables& tables = *stream.tables();
   std::erase_if(unknown_, [&](const auto& process) {
     if (process.second > time_ns)
@@ -171,7 +172,7 @@ void BpfEngine::catch_up(RecordedStream& stream, std::uint64_t time_ns) {
       tables.add_target(process.first, time_ns);
     return true;
   });
-  publish(stream);
+  publish(stream, meanwhile);
 }
 
 void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {

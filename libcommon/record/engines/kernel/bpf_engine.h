@@ -62,8 +62,10 @@ class BpfEngine {
   /// Calls `on_record` for all samples that have arrived, in the layout of the stream's attr.
   void take(RecordedStream& stream, const std::function<void(const stream::Record&)>& on_record);
   /// Sends the stream's changes of processes to the kernel.  The stream knows everything before
-  /// `time_ns`.
-  void catch_up(RecordedStream& stream, std::uint64_t time_ns);
+  /// `time_ns`.  Large programs take 0.1 s; meanwhile calls `meanwhile`, which must take() samples,
+  /// every few milliseconds: names must be read while functions exist.
+  void catch_up(RecordedStream& stream, std::uint64_t time_ns,
+                const std::function<void()>& meanwhile);
   /// Returns whether sampled processes wait for catch_up() to send them to the kernel.
   [[nodiscard]] bool is_behind() const noexcept { return !unknown_.empty(); }
 
@@ -86,7 +88,7 @@ class BpfEngine {
     runtimes::ScriptFrames stack;
   };
 
-  void publish(RecordedStream& stream);
+  void publish(RecordedStream& stream, const std::function<void()>& meanwhile);
   void publish_script(std::uint32_t pid);
   void publish_script_files();
   void keep_script(const unwind::Sample& sample);

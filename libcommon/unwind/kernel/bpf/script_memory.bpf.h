@@ -22,8 +22,10 @@ struct {
 } script_files SEC(".maps");
 uint32_t has_script_files = 0;
 
-/// When the reader of the ring was last woken for names.
-uint64_t script_wakeup_ns = 0;
+/// Marks of functions that were sent before, mixed with their process's number, by their lowest
+/// bits.  One may take another's place.
+enum { kSeenMarks = 65536 };
+uint32_t seen_marks[kSeenMarks];
 
 /// Where a thread's structure was found last, by tid.  It is checked before it is used.
 struct {
@@ -47,6 +49,8 @@ struct ScriptScratch {
   uint64_t code[16];   ///< those of its code object
   uint64_t last_code;  ///< the last frame's, for recursion
   uint64_t last_mark;  ///< in the upper half
+  uint32_t tgid;
+  uint32_t has_new;  ///< functions whose names have not been read
   /// Python: the thread's states with frames, the newest interpreter's first.
   uint64_t states[kMostPythonStates];
   uint32_t state_count, next_state;
@@ -97,5 +101,11 @@ static __always_inline bool add_script_frame(struct ScriptScratch* scratch, uint
   scratch->words[2 * count] = code;
   scratch->words[2 * count + 1] = mark | (place > 0xffffffff ? 0xffffffff : place);
   scratch->count = count + 1;
+  const uint32_t own_mark = mark >> 32 ^ scratch->tgid;
+  uint32_t* const seen = &seen_marks[own_mark & (kSeenMarks - 1)];
+  if (mark && *seen != own_mark) {
+    *seen = own_mark;
+    scratch->has_new = 1;
+  }
   return true;
 }

@@ -50,16 +50,6 @@ static __always_inline const struct ScriptLayout* find_script(struct task_struct
   return bpf_map_lookup_elem(&scripts, &tgid);
 }
 
-/// Returns flags: wakes the reader of the ring soon, because names must be read while functions
-/// exist.
-static __always_inline uint64_t wakeup_for_names(uint64_t now_ns) {
-  enum { kOftenNs = 10000000 };
-  if (now_ns - script_wakeup_ns < kOftenNs)
-    return BPF_RB_NO_WAKEUP;
-  script_wakeup_ns = now_ns;
-  return BPF_RB_FORCE_WAKEUP;
-}
-
 /// Sends the stack of the current thread in its interpreter, if it has one, before its sample.
 /// Returns a negative number if there was no room.
 __attribute__((noinline)) int send_script(struct Scratch* scratch) {
@@ -73,8 +63,9 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
     layout = find_script(bpf_get_current_task_btf());
   if (!layout || !own)
     return 0;
-  own->count = own->is_cut = 0;
+  own->count = own->is_cut = own->has_new = 0;
   own->at = own->last_code = 0;
+  own->tgid = tgid;
   switch (layout->language) {
     case kScriptPython:
       walk_python(layout, own, tid);
@@ -99,6 +90,7 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   own->record.ip = layout->runtime;
   own->record.cookie = layout->binary;
   own->record.stop = own->is_cut ? kStopTooDeep : kStopEndOfStack;
+  // Names must be read while functions exist.
   return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16,
-                            wakeup_for_names(own->record.time_ns));
+                            own->has_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
