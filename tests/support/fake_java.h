@@ -180,7 +180,7 @@ class FakeJava {
                                                  "CodeHeap::_segmap",
                                                  "CodeHeap::_log2_segment_size",
                                                  "VirtualSpace::_low",
-                                                 "VirtualSpace::_high",
+                                                 "VirtualSpace::_high_boundary",
                                                  "HeapBlock::Header::_used",
                                                  "StubQueue::_stub_buffer",
                                                  "StubQueue::_buffer_limit",
@@ -243,9 +243,9 @@ class FakeJava {
       // A space within a heap has 32 bytes.
       const std::uint64_t offset = is_in_header ? 8 : next;
       next = field.starts_with("VirtualSpace") ? next : next % (kObjectBytes - 64) + 40;
-      offsets_[std::string(field)] = field == "VirtualSpace::_low"    ? 0
-                                     : field == "VirtualSpace::_high" ? 16
-                                                                      : offset;
+      offsets_[std::string(field)] = field == "VirtualSpace::_low"             ? 0
+                                     : field == "VirtualSpace::_high_boundary" ? 16
+                                                                               : offset;
       add(field, offsets_.at(std::string(field)), 0);
     }
     for (std::size_t i = 0; i < std::size(kStatics); ++i)
@@ -283,7 +283,7 @@ class FakeJava {
     const std::uint64_t heap = room(kObjectBytes * 2);
     const std::uint64_t memory = heap + offsets_.at("CodeHeap::_memory");
     set(memory, "VirtualSpace::_low", kCode);
-    set(memory, "VirtualSpace::_high", kCode + kCodeBytes);
+    set(memory, "VirtualSpace::_high_boundary", kCode + kCodeBytes);
     set(heap + offsets_.at("CodeHeap::_segmap"), "VirtualSpace::_low", segments_);
     set(heap, "CodeHeap::_log2_segment_size", 7);
     const std::uint64_t list = room(kObjectBytes);

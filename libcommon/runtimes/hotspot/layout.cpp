@@ -25,7 +25,7 @@ constexpr std::initializer_list<Wanted> kOfAll = {
     {&HotspotLayout::heap_segments, "CodeHeap::_segmap"},
     {&HotspotLayout::heap_segment_shift, "CodeHeap::_log2_segment_size"},
     {&HotspotLayout::space_low, "VirtualSpace::_low"},
-    {&HotspotLayout::space_high, "VirtualSpace::_high"},
+    {&HotspotLayout::space_high, "VirtualSpace::_high_boundary"},
     {&HotspotLayout::block_used, "HeapBlock::Header::_used"},
     {&HotspotLayout::queue_buffer, "StubQueue::_stub_buffer"},
     {&HotspotLayout::queue_bytes, "StubQueue::_buffer_limit"},

@@ -33,8 +33,8 @@ struct HotspotLayout {
   std::uint32_t heap_memory;  ///< in CodeHeap, as the next two
   std::uint32_t heap_segments;
   std::uint32_t heap_segment_shift;
-  std::uint32_t space_low;  ///< in VirtualSpace, as the next
-  std::uint32_t space_high;
+  std::uint32_t space_low;    ///< in VirtualSpace, as the next
+  std::uint32_t space_high;   ///< its reserved end: heaps grow all the time
   std::uint32_t block_bytes;  ///< the size of HeapBlock
   std::uint32_t block_used;
   std::uint32_t queue_buffer;  ///< in StubQueue, as the next
