@@ -232,12 +232,14 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptF
   process.script.begin_names();
   for (const runtimes::ScriptFrame& frame : stack.frames) {
     const ScriptWord mark = frame.ends_call ? kEndsCall : 0;
-    const bool is_frame = frame.code != runtimes::kNoCode;
     const auto address =
         process.script.address_of(frame, [&](const stream::ScriptFunction& function) {
           on_function(next_number_, function);
           return next_number_++;
         });
+    const bool is_frame = frame.code != runtimes::kNoCode && address != 0;
+    if (!is_frame && !frame.ends_call)
+      continue;
     if (is_frame && !address && !std::exchange(process.has_unreadable, true))
       on_function(0, {.name = std::string(interpreter.unreadable),
                       .file = {},

@@ -152,11 +152,14 @@ std::optional<ScriptCode> read_python_code(Memory& memory, const ScriptLayout& l
   auto name = read_python_text(memory, python, fields->name, kMostNameCharacters);
   if (!name)
     return std::nullopt;
-  auto file = read_python_text(memory, python, fields->file, kMostFileCharacters);
-  return ScriptCode{.function = {.name = *std::move(name),
-                                 .file = std::move(file).value_or(""),
-                                 .line = fields->first_line},
-                    .lines = read_line_table(memory, python, *fields)};
+  auto file = read_python_text(memory, python, fields->file, kMostFileCharacters).value_or("");
+  // From 3.13 on, the loop adds a frame to clean up after a constructor (_Py_InitCleanup,
+  // Python/specialize.c).
+  const bool is_cleanup = fields->first_line == 0 && file == "__init__" && *name == file;
+  return ScriptCode{
+      .function = {.name = *std::move(name), .file = std::move(file), .line = fields->first_line},
+      .lines = read_line_table(memory, python, *fields),
+      .is_hidden = is_cleanup};
 }
 
 }  // namespace pe::runtimes

@@ -31,6 +31,7 @@ struct ScriptCode {
   stream::ScriptFunction function;
   LineTable lines;               ///< by ScriptFrame::place
   bool has_line_places = false;  ///< a frame's place is its line, and `lines` is empty
+  bool is_hidden = false;        ///< no function of the script: its frames are not shown
 };
 
 /// Longer names and files are cut.

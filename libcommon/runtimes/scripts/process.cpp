@@ -60,13 +60,13 @@ std::optional<std::uint64_t> ScriptProcess::address_of(const ScriptFrame& frame,
     return std::nullopt;
   const CodeId id{frame.code, frame.mark};
   Code& code = codes_[id];
-  if (code.address == 0 && code.tries < kMostTries) {
+  if (code.address == 0 && !code.is_hidden && code.tries < kMostTries) {
     const std::uint32_t tries = code.tries + 1;
     code = read_code(frame, on_new);
     code.tries = tries;
   }
   if (code.address == 0)
-    return std::nullopt;
+    return code.is_hidden ? std::optional<std::uint64_t>(0) : std::nullopt;
   const std::uint32_t line = code.has_line_places ? frame.place : code.lines.line_at(frame.place);
   // The last address of a range is left for the one that call chains add.
   return code.address + std::min<std::uint64_t>(line > code.first_line ? line - code.first_line : 0,
@@ -77,6 +77,8 @@ ScriptProcess::Code ScriptProcess::read_code(const ScriptFrame& frame, const OnN
   auto code = interpreter_of(layout_.language).read_code(memory_, layout_, frame);
   if (!code)
     return {};
+  if (code->is_hidden)
+    return {.lines = {}, .is_hidden = true};
   const auto [known, is_new] = functions_.try_emplace(stream::script_path(code->function), 0);
   if (is_new)
     known->second = stream::script_address(on_new(code->function));

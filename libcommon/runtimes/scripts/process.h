@@ -46,7 +46,8 @@ class ScriptProcess {
   /// A sample's names are read from now on: the process has run since those of the last one.
   void begin_names();
   /// Returns the address of a frame in the stream, as of an innermost frame
-  /// (stream/script_mapping.h); nullopt if its code object is unreadable, or gone since the sample.
+  /// (stream/script_mapping.h); 0 if it is not shown (ScriptCode::is_hidden); nullopt if its code
+  /// object is unreadable, or gone since the sample.
   std::optional<std::uint64_t> address_of(const ScriptFrame& frame, const OnNew& on_new);
 
   /// The code of the interpreter's loop, in avma.
@@ -60,7 +61,8 @@ class ScriptProcess {
     std::uint32_t first_line = 0;
     LineTable lines;
     bool has_line_places = false;
-    std::uint64_t address = 0;  ///< in the stream; 0: unreadable
+    bool is_hidden = false;
+    std::uint64_t address = 0;  ///< in the stream; 0: unreadable, or hidden
     std::uint32_t tries = 0;    ///< how often it was unreadable
   };
   struct CodeId {

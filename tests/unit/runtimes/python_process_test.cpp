@@ -79,6 +79,19 @@ BOOST_DATA_TEST_CASE(reads_frames_and_the_ends_of_calls, kVersions, version) {
   BOOST_TEST(process.loop().front().start == FakePython::kBase + 0x100);
 }
 
+BOOST_DATA_TEST_CASE(frames_that_clean_up_after_constructors_are_hidden, kVersions, version) {
+  FakePython fake(version);
+  const auto cleanup = fake.code("__init__", "__init__", 0, kTwoLines);
+  const auto constructor = fake.code("__init__", "__init__", 1, kTwoLines);
+  ScriptProcess process = fake.process();
+  Named named;
+  process.begin_names();
+  BOOST_TEST(named.address_of(process, frame_of(fake, cleanup)).value() == 0U);
+  BOOST_TEST(named.address_of(process, frame_of(fake, constructor)).value() ==
+             stream::script_address(1));
+  BOOST_TEST(named.functions.size() == 1U);
+}
+
 BOOST_DATA_TEST_CASE(a_thread_without_python_has_no_frames, kVersions, version) {
   FakePython fake(version);
   fake.thread({});
