@@ -16,17 +16,22 @@ namespace {
 constexpr std::size_t kMostBytes = 4000;
 
 struct Kind {
-  std::string_view mark;
+  std::string_view mark, runtime;
   std::uint32_t flags;
 };
 /// In the order of ScriptKind.
-constexpr std::array<Kind, kScriptKinds> kKinds = {{{"[python]", kSymbolScript},
-                                                    {"[java]", kSymbolScript},
-                                                    {"[java-jit]", kSymbolJit},
-                                                    {"[java-inlined]", kSymbolJit | kSymbolInlined},
-                                                    {"[java-stub]", kSymbolJit},
-                                                    {"[php]", kSymbolScript},
-                                                    {"[ruby]", kSymbolScript}}};
+constexpr std::array<Kind, kScriptKinds> kKinds = {
+    {{"[python]", "Python", kSymbolScript},
+     {"[java]", "Java", kSymbolScript},
+     {"[java-jit]", "Java", kSymbolJit},
+     {"[java-inlined]", "Java", kSymbolJit | kSymbolInlined},
+     {"[java-stub]", "Java", kSymbolJit},
+     {"[php]", "PHP", kSymbolScript},
+     {"[ruby]", "Ruby", kSymbolScript},
+     {"[node]", "Node", kSymbolScript},
+     {"[node-jit]", "Node", kSymbolJit},
+     {"[node-inlined]", "Node", kSymbolJit | kSymbolInlined},
+     {"[node-stub]", "Node", kSymbolJit}}};
 
 bool is_escaped(unsigned char byte) { return byte <= ' ' || byte == '\\' || byte == 0x7f; }
 
@@ -64,16 +69,7 @@ std::string_view script_mark(ScriptKind kind) noexcept {
 }
 
 std::string_view runtime_name(ScriptKind kind) noexcept {
-  switch (kind) {
-    case ScriptKind::kPython:
-      return "Python";
-    case ScriptKind::kPhp:
-      return "PHP";
-    case ScriptKind::kRuby:
-      return "Ruby";
-    default:
-      return "Java";
-  }
+  return kKinds[static_cast<std::size_t>(kind)].runtime;
 }
 
 std::uint32_t script_flags(ScriptKind kind) noexcept {
@@ -108,6 +104,11 @@ std::optional<ScriptFunction> parse_script_path(std::string_view path) {
 }
 
 bool is_jvm(std::string_view path) { return file_name(path) == "libjvm.so"; }
+
+bool may_be_node(std::string_view path) {
+  return path.starts_with('/') && !path.starts_with("//") &&
+         file_name(path).find("node") != std::string_view::npos;
+}
 
 bool is_script_mapping(const Record& record) {
   if (record.type != PERF_RECORD_MMAP2)

@@ -40,8 +40,12 @@ enum class ScriptKind : std::uint8_t {
   kJavaStub,      ///< code that the runtime has made for its own purposes; without file and line
   kPhp,
   kRuby,
+  kNode,          ///< by its interpreter
+  kNodeCompiled,
+  kNodeInlined,
+  kNodeStub,
 };
-inline constexpr std::size_t kScriptKinds = 7;
+inline constexpr std::size_t kScriptKinds = 11;
 /// Returns the mark with which the paths of such functions start, "[python]".
 std::string_view script_mark(ScriptKind kind) noexcept;
 /// Returns the name of its runtime, "Python".
@@ -70,6 +74,8 @@ std::optional<ScriptFunction> parse_script_path(std::string_view path);
 /// Returns whether a mapped file is the library of a runtime that has code in memory without a
 /// file, and frames of its own: a HotSpot JVM.
 bool is_jvm(std::string_view path);
+/// Returns whether a mapped file may have V8 of Node, by its name.
+bool may_be_node(std::string_view path);
 /// Returns whether a record is such a mapping.
 bool is_script_mapping(const Record& record);
 

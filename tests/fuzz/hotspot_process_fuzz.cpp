@@ -6,7 +6,7 @@
 #include <span>
 #include <variant>
 
-#include "record/java/java_rules.h"
+#include "record/runtime_code/java_rules.h"
 #include "require.h"
 #include "runtimes/hotspot/scopes.h"
 #include "support/fake_java.h"

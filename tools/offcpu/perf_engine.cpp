@@ -203,7 +203,7 @@ void PerfEngine::describe(record::Closing& closing) {
                               plural(lost, "record")),
                   "raise --mmap-pages, or use --engine bpf");
   describe_silent_threads(silent_threads_, closing);
-  recording_->stream.java().describe(closing);
+  recording_->stream.runtimes().describe(closing);
   record::finish_keeping(recording_->stream, closing);
 }
 

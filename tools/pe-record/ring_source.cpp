@@ -53,7 +53,7 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
   closing.detail(session_.cost().describe());
   record::add_stacks(closing, stacks);
   stream_->scripts().describe(closing);
-  stream_->java().describe(closing);
+  stream_->runtimes().describe(closing);
   const bool is_perf = !bpf_ && request_.engine != record::Engine::kPtrace &&
                        request_.engine != record::Engine::kSignal;
   if (is_perf && stream_->has_unread_scripts())

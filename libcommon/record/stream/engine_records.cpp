@@ -160,6 +160,14 @@ void EngineRecords::add_script(const CopiedSample& sample) {
     add_script_record(stack, now_ns_, records_);
 }
 
+void EngineRecords::expect(pid_t pid) {
+  Process& process = processes_[pid];
+  process.pages = stream::mapped_pages(pid).value_or(0);
+  set_time(monotonic_ns());
+  read_maps(pid);
+  process.read_ns = process.next_read_ns = monotonic_ns();
+}
+
 void EngineRecords::fork(const stream::TaskRecord& task, std::uint64_t time_ns) {
   set_time(time_ns);
   if (task.pid == task.tid)

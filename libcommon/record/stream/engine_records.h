@@ -72,6 +72,9 @@ class EngineRecords {
   [[nodiscard]] ScriptReader* scripts() noexcept { return scripts_ ? &*scripts_ : nullptr; }
 
   void sample(const CopiedSample& sample);
+  /// A process will be sampled: reads its mappings, and examines the files of interpreters.  That
+  /// can take 50 ms, for which no thread should wait.
+  void expect(pid_t pid);
   /// A thread starts, or a process if it is its first thread.  `task` also names the creator.
   void fork(const stream::TaskRecord& task, std::uint64_t time_ns);
   /// A forked process is known to have this name and these mappings.

@@ -13,7 +13,7 @@ namespace pe::record {
 
 RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr,
                                const Request& request, unwind::TableStore* tables)
-    : writer_(writer), attr_(attr), java_([this](auto pid, auto number, const auto& function) {
+    : writer_(writer), attr_(attr), runtimes_([this](auto pid, auto number, const auto& function) {
         write_function(pid, number, function);
       }) {
   if (stream::has_user_copy(attr) && !request.keep_stacks)
@@ -24,7 +24,7 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
                       .stack_at = [this](auto pid, auto avma) { return mapped_.at(pid, avma); },
                       .code_at = [this](auto pid, auto avma,
                                         auto into) { return memory_.read_code(pid, avma, into); },
-                      .runtime_code = &java_});
+                      .runtime_code = &runtimes_});
   if (request.may_keep_binaries && attr.build_id != 0)
     keeper_.emplace(objects::BuildIdCache::of_user());
   if (tables != nullptr)
@@ -91,7 +91,7 @@ void RecordedStream::follow(const stream::Record& record) {
   }
   history_.apply(record);
   if (unwinder_) {
-    java_.follow(history_);
+    runtimes_.follow(history_);
     unwinder_->follow();
   }
   if (tables_)

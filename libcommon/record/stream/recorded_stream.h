@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "record/binary_keeper.h"
-#include "record/java/java_code.h"
+#include "record/runtime_code/runtimes.h"
 #include "record/probes/weight.h"
 #include "record/request.h"
 #include "record/stream/mapped_ranges.h"
@@ -96,7 +96,7 @@ class RecordedStream {
     return has_interpreter_samples_ && scripts_.counts().stacks == 0;
   }
   [[nodiscard]] const ScriptMerger& scripts() const noexcept { return scripts_; }
-  [[nodiscard]] const JavaCode& java() const noexcept { return java_; }
+  [[nodiscard]] const Runtimes& runtimes() const noexcept { return runtimes_; }
 
   [[nodiscard]] stream::StreamWriter& writer() noexcept { return writer_; }
   [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
@@ -127,7 +127,7 @@ class RecordedStream {
   stream::History history_;
   std::optional<BinaryKeeper> keeper_;
   MappedRanges mapped_;  ///< for unwinder_, as the next
-  JavaCode java_;
+  Runtimes runtimes_;
   std::optional<unwind::SampleUnwinder> unwinder_;
   std::optional<unwind::CodeTables> tables_;
   stream::RecordBuilder builder_;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "stream/script_mapping.h"
 #include "unwind/cfi/unwind_table.h"
 #include "unwind/kernel/kernel_rule.h"
 
@@ -61,7 +62,14 @@ PackedImage PackedImages::open(const stream::Mapping& mapping, std::uint32_t pid
     return {.kind = PackedImage::Kind::kLeftOut};
   const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping, match_, &cache_);
   const auto* image = std::get_if<objects::Image>(&opened);
-  return image != nullptr ? pack_image(*image) : PackedImage();
+  if (image == nullptr)
+    return {};
+  PackedImage packed = pack_image(*image);
+  if (stream::may_be_node(mapping.file->path)) {
+    packed.of_runtime = objects::find_embedded_code(*image);
+    packed.segments = {image->segments().begin(), image->segments().end()};
+  }
+  return packed;
 }
 
 PackedImage PackedImages::pack_image(const objects::Image& image) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "objects/build_id_cache.h"
+#include "objects/embedded_code.h"
 #include "objects/image.h"
 #include "objects/mapped_image.h"
 #include "unwind/kernel/rule_numbers.h"
@@ -35,8 +36,10 @@ struct PackedImage {
     kLeftOut,
   };
   Kind kind = Kind::kWithoutRules;
+  /// Code that a runtime in the process describes; empty in most files.
+  objects::EmbeddedCode of_runtime = {};
+  std::vector<objects::Segment> segments = {};  ///< if of_runtime is not empty, and for kPacked
   // For kPacked:
-  std::vector<objects::Segment> segments = {};
   CodeRange range = {};               ///< code that has an index; starts with a block
   std::uint32_t index = 0, rows = 0;  ///< numbers of words
 };

@@ -25,6 +25,7 @@ class Builder {
     std::uint64_t place;  ///< as stream::Mapping::place: larger is newer
   };
 
+  void add_file(const stream::Mapping& mapping, const PackedImage& image);
   void add_packed(const stream::Mapping& mapping, const PackedImage& image);
   void add_plain(std::uint64_t start, std::uint64_t end, std::uint32_t index, std::uint64_t place);
 
@@ -56,6 +57,31 @@ void Builder::add(const stream::Mapping& mapping) {
     return;
   }
   const PackedImage& image = images_.of(mapping, pid_);
+  const auto svma = image.of_runtime.end > 0
+                        ? objects::svma_of_code_mapping(image.segments, mapping.file_offset)
+                        : std::nullopt;
+  // A part of the file may be a runtime's, as anonymous code is.
+  const auto place_of = [&](std::uint64_t part) {
+    const std::uint64_t bytes = mapping.end - mapping.start;
+    return mapping.start + (svma && part > *svma ? std::min(part - *svma, bytes) : 0);
+  };
+  const std::uint64_t start = place_of(image.of_runtime.start);
+  const std::uint64_t end = place_of(image.of_runtime.end);
+  if (start >= end)
+    return add_file(mapping, image);
+  stream::Mapping part = mapping;
+  part.end = start;
+  if (part.start < part.end)
+    add_file(part, image);
+  add_plain(start, end, of_anonymous_, mapping.place);
+  part = mapping;
+  part.start = end;
+  part.file_offset += end - mapping.start;
+  if (part.start < part.end)
+    add_file(part, image);
+}
+
+void Builder::add_file(const stream::Mapping& mapping, const PackedImage& image) {
   switch (image.kind) {
     case PackedImage::Kind::kWithoutRules:
       add_plain(mapping.start, mapping.end, PE_NO_TABLE, mapping.place);
@@ -122,8 +148,11 @@ ProcessMap Builder::take() {
 }  // namespace
 
 ProcessMap map_of(const stream::AddressSpace& space, std::uint32_t pid, PackedImages& images) {
-  const bool has_runtime = std::ranges::any_of(
-      space.all(), [](const auto& item) { return stream::is_jvm(item.second.file->path); });
+  const bool has_runtime = std::ranges::any_of(space.all(), [&](const auto& item) {
+    const stream::Mapping& mapping = item.second;
+    return stream::is_jvm(mapping.file->path) || (stream::may_be_node(mapping.file->path) &&
+                                                  images.of(mapping, pid).of_runtime.end > 0);
+  });
   Builder builder(pid, images, has_runtime);
   for (const auto& [start, mapping] : space.all())
     builder.add(mapping);

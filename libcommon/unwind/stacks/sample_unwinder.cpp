@@ -421,13 +421,14 @@ void SampleUnwinder::add_runtime_frames(const stream::Sample& sample, const Walk
          walker_.frame_pointer(i)},
         i == 0 ? &start.registers : nullptr};
     functions_.clear();
-    if (!options_.runtime_code->functions(sample.pid, of_runtime, stack, functions_))
+    if (!options_.runtime_code->functions(sample.pid, of_runtime, stack, functions_)) {
       chain_.push_back(chain_address(frame, is_first));
+      is_first = false;
+    }
     for (const std::uint64_t function : functions_) {
       chain_.push_back(function + (is_first ? 0 : 1));
       is_first = false;
     }
-    is_first = false;
   }
 }
 

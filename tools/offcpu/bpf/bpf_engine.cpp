@@ -381,7 +381,7 @@ void BpfEngine::describe(record::Closing& closing) {
   if (const std::string tables = unwind::describe_losses(recording_->tables.statistics());
       !tables.empty())
     closing.doubt(tables, "record fewer processes, or use --engine perf");
-  recording_->stream.java().describe(closing);
+  recording_->stream.runtimes().describe(closing);
   record::finish_keeping(recording_->stream, closing);
 }
 

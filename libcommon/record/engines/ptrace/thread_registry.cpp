@@ -98,6 +98,9 @@ void ThreadRegistry::attach(const Target& target) {
   for (const auto& list : {target.processes, target.threads})
     for (const pid_t tid : list)
       check_traceable(tid);
+  if (!target.is_command)  // whose program does not run yet
+    for (const pid_t pid : target.processes)
+      records_.expect(pid);
   for (const pid_t pid : target.processes)
     attach_process(pid);
   for (const pid_t tid : target.threads) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "record/java/java_rules.h"
+#include "record/runtime_code/java_rules.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,47 @@
+// The code of HotSpot JVMs in the recorded processes: how to walk it, and its functions by name.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "record/runtime_code/known_runtime.h"
+#include "runtimes/hotspot/process.h"
+
+namespace pe::record {
+
+/// A file with a JVM: without segments if it does not describe its structures.
+struct JavaBinary {
+  std::optional<runtimes::HotspotBinary> hotspot;
+  std::vector<objects::Segment> segments;
+};
+
+class JavaCode : public RuntimeProcesses<runtimes::HotspotProcess, JavaBinary> {
+ public:
+  explicit JavaCode(OnRuntimeFunction on_function)
+      : RuntimeProcesses(std::move(on_function), "Java", "Java 17 to 25") {}
+
+  std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;
+  bool are_outdated(std::uint32_t pid, std::span<const unwind::Frame> frames) override;
+  bool functions(std::uint32_t pid, const WalkedFrame& walked, const unwind::StackView& stack,
+                 std::vector<std::uint64_t>& addresses) override;
+
+ private:
+  [[nodiscard]] bool may_have(std::string_view path) const override;
+  [[nodiscard]] std::optional<JavaBinary> find(const objects::Image& image) const override;
+  [[nodiscard]] std::variant<runtimes::HotspotProcess, std::string> open(
+      runtimes::Memory::Read read, const JavaBinary& binary,
+      const stream::Mapping& mapping) override;
+
+  std::uint64_t unreadable(std::uint32_t pid);
+  std::optional<std::uint64_t> interpreted(std::uint32_t pid, runtimes::HotspotProcess& jvm,
+                                           const WalkedFrame& walked,
+                                           const unwind::StackView& stack);
+};
+
+}  // namespace pe::record

@@ -1,0 +1,219 @@
+// Runtimes whose code and functions we know, in the recorded processes.
+//
+// A process with a runtime is recognised by its mappings; the mapped file is examined once for all
+// processes.  All else is read from the memory of the live process, so it may be newer than a
+// sample.  What is known is compared with the process ten times a second.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "base/clock.h"
+#include "base/plural.h"
+#include "objects/mapped_image.h"
+#include "record/closing.h"
+#include "runtimes/memory.h"
+#include "stream/history.h"
+#include "stream/proc/memory.h"
+#include "stream/script_mapping.h"
+#include "unwind/stacks/runtime_code.h"
+
+namespace pe::record {
+
+/// Is called for a function that the stream does not have yet, and returns its number.
+using OnRuntimeFunction =
+    std::function<std::uint32_t(std::uint32_t pid, const stream::ScriptFunction&)>;
+
+class KnownRuntime : public unwind::RuntimeCode {
+ public:
+  /// Must be called after each record that `history` has applied, always with the same history.
+  virtual void follow(const stream::History& history) = 0;
+  /// Adds what was read, and which runtimes are unknown.
+  virtual void describe(Closing& closing) const = 0;
+};
+
+/// The processes with one kind of runtime.  A `Binary` is what a file says about it.  A `Machine`
+/// reads the memory of a process, and has begin_period().
+template <typename Machine, typename Binary>
+class RuntimeProcesses : public KnownRuntime {
+ public:
+  void follow(const stream::History& history) override {
+    history_ = &history;
+    if (const auto& ended = history.ended_thread(); ended && ended->tid == ended->pid)
+      forget(ended->pid);
+    const auto& change = history.mapping_change();
+    if (!change)
+      return;
+    if (change->mapped == nullptr) {  // another program, or a new process
+      forget(change->pid);
+      return;
+    }
+    if (!may_have(change->mapped->path) || processes_.contains(change->pid))
+      return;
+    const auto* mapping = history.processes().find(change->pid, change->start);
+    if (mapping != nullptr && (examine(change->pid, *mapping) != nullptr))
+      processes_.emplace(change->pid, Process{.library = *mapping});
+  }
+
+  bool is_in(std::uint32_t pid) override { return !processes_.empty() && processes_.contains(pid); }
+
+  void describe(Closing& closing) const override {
+    if (frames_ > 0)
+      closing.detail(plural(frames_, "frame") + " of " + language_ + ", " +
+                     std::to_string(unreadable_) + " unreadable");
+    const auto unopened =
+        unopened_ + static_cast<std::uint64_t>(std::ranges::count_if(
+                        processes_, [](const auto& item) { return item.second.is_unopened(); }));
+    if (unopened > 0)
+      closing.doubt(
+          "the memory of " + plural(unopened, "process") + " of " + language_ +
+              " could not be read",
+          "record as root, or with CAP_SYS_PTRACE");
+    for (const std::string& unknown : unknown_)
+      closing.doubt(unknown + " has functions without names", versions_ + " have names");
+  }
+
+ protected:
+  /// The runtime's language, "Java", and the versions that have names, "Java 17 to 25".
+  RuntimeProcesses(OnRuntimeFunction on_function, std::string language, std::string versions)
+      : on_function_(std::move(on_function)),
+        language_(std::move(language)),
+        versions_(std::move(versions)) {}
+
+  struct Process {
+    [[nodiscard]] bool is_unopened() const noexcept {
+      return !machine && !is_unknown && attempts > 0;
+    }
+
+    stream::Mapping library;
+    std::optional<Machine> machine = std::nullopt;
+    std::uint32_t attempts = 0;   ///< to open it
+    bool is_unknown = false;      ///< its version is
+    std::uint64_t period_ns = 0;  ///< when its period started
+    /// The stream's addresses of frames that stand for others, by name.
+    std::map<std::string_view, std::uint64_t> stand_ins = {};
+  };
+
+  /// Whether a file may have the runtime, by its name.
+  [[nodiscard]] virtual bool may_have(std::string_view path) const = 0;
+  /// Returns what the file says about the runtime; nullopt if it has none.
+  [[nodiscard]] virtual std::optional<Binary> find(const objects::Image& image) const = 0;
+  /// Opens the runtime of a process; returns why it cannot, empty if it may be too early.
+  [[nodiscard]] virtual std::variant<Machine, std::string> open(runtimes::Memory::Read read,
+                                                                const Binary& binary,
+                                                                const stream::Mapping& mapping) = 0;
+
+  /// Returns null if the file has no such runtime.  It stays valid.
+  const Binary* examine(std::uint32_t pid, const stream::Mapping& mapping) {
+    const auto [binary, is_new] = binaries_.try_emplace(mapping.file);
+    if (is_new) {
+      const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
+                                                     objects::FileMatch::kSameInode, nullptr);
+      if (const auto* image = std::get_if<objects::Image>(&opened))
+        binary->second = find(*image);
+    }
+    return binary->second ? &*binary->second : nullptr;
+  }
+
+  /// Returns null if the process has no runtime, or one that has not been opened.
+  Process* known(std::uint32_t pid) {
+    const auto found = processes_.find(pid);
+    if (found == processes_.end() || !found->second.machine)
+      return nullptr;
+    Process& process = found->second;
+    if (const std::uint64_t now_ns = monotonic_ns(); now_ns - process.period_ns >= kPeriodNs) {
+      process.period_ns = now_ns;
+      process.machine->begin_period();
+    }
+    return &process;
+  }
+
+  /// Does the same, and starts no period.
+  Process* unchanged(std::uint32_t pid) {
+    const auto found = processes_.find(pid);
+    return found != processes_.end() && found->second.machine ? &found->second : nullptr;
+  }
+
+  /// Does the same as known(), but opens the runtime if it can.
+  Process* opened(std::uint32_t pid) {
+    const auto found = processes_.find(pid);
+    if (found == processes_.end())
+      return nullptr;
+    Process& process = found->second;
+    const std::uint64_t now_ns = monotonic_ns();
+    if (!process.machine && process.attempts < kMostAttempts &&
+        now_ns - process.period_ns >= kPeriodNs) {
+      process.period_ns = now_ns;
+      ++process.attempts;
+      open_process(pid, process);
+    }
+    return known(pid);
+  }
+
+  std::uint32_t number_of(std::uint32_t pid, const stream::ScriptFunction& function) {
+    return on_function_(pid, function);
+  }
+
+  /// Returns the address of a frame that stands for others.  `name` must be a literal.
+  std::uint64_t stand_in(std::uint32_t pid, std::string_view name, stream::ScriptKind kind) {
+    std::uint64_t& address = processes_.at(pid).stand_ins[name];
+    if (address == 0)
+      address = stream::script_address(number_of(
+          pid, {.name = std::string(name), .file = {}, .line = 0, .kind = kind}));
+    return address;
+  }
+
+  const stream::History* history_ = nullptr;
+  std::uint64_t frames_ = 0, unreadable_ = 0;
+
+ private:
+  static constexpr std::uint64_t kPeriodNs = 100'000'000;
+  /// A JVM that has just started has no layouts yet.
+  static constexpr std::uint32_t kMostAttempts = 20;
+
+  void forget(std::uint32_t pid) {
+    const auto found = processes_.find(pid);
+    if (found == processes_.end())
+      return;
+    unopened_ += found->second.is_unopened() ? 1 : 0;
+    processes_.erase(found);
+  }
+
+  void open_process(std::uint32_t pid, Process& process) {
+    const Binary* const binary = examine(pid, process.library);
+    if (binary == nullptr)
+      return;
+    auto machine = open(
+        [pid](std::uint64_t avma, std::span<std::byte> into) {
+          return stream::read_memory(static_cast<pid_t>(pid), avma, into);
+        },
+        *binary, process.library);
+    if (auto* const found = std::get_if<Machine>(&machine)) {
+      process.machine.emplace(std::move(*found));
+    } else if (const auto& why = std::get<std::string>(machine); !why.empty()) {
+      process.attempts = kMostAttempts;
+      process.is_unknown = true;
+      unknown_.insert(why);
+    }
+  }
+
+  OnRuntimeFunction on_function_;
+  std::string language_, versions_;
+  std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
+  std::unordered_map<const stream::MappedFile*, std::optional<Binary>> binaries_;
+  std::set<std::string> unknown_;  ///< runtimes whose frames cannot be read
+  std::uint64_t unopened_ = 0;     ///< ended processes whose memory could not be read
+};
+
+}  // namespace pe::record

@@ -1,0 +1,42 @@
+// All runtimes whose code we know.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "record/runtime_code/java_code.h"
+#include "record/runtime_code/v8_code.h"
+
+namespace pe::record {
+
+class Runtimes : public KnownRuntime {
+ public:
+  /// Is called for a function that the stream does not have yet.
+  using OnFunction =
+      std::function<void(std::uint32_t pid, std::uint32_t number, const stream::ScriptFunction&)>;
+  explicit Runtimes(OnFunction on_function);
+
+  void follow(const stream::History& history) override;
+  void describe(Closing& closing) const override;
+  bool is_in(std::uint32_t pid) override;
+  std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;
+  bool are_outdated(std::uint32_t pid, std::span<const unwind::Frame> frames) override;
+  bool functions(std::uint32_t pid, const WalkedFrame& walked, const unwind::StackView& stack,
+                 std::vector<std::uint64_t>& addresses) override;
+
+ private:
+  OnRuntimeFunction numbered();
+
+  OnFunction on_function_;
+  std::uint32_t numbers_ = 0;  ///< of functions so far
+  JavaCode java_;
+  V8Code v8_;
+  std::array<KnownRuntime*, 2> all_;
+};
+
+}  // namespace pe::record

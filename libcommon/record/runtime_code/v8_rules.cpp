@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "record/runtime_code/v8_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "base/byte_reader.h"
+#include "unwind/x86_64_instruction.h"
+
+namespace pe::record {
+namespace {
+
+using unwind::Rule;
+using unwind::RuleKind;
+
+constexpr Rule kBeforeV8Frame(RuleKind::kStackPointer, 1, 0);
+constexpr Rule kPushedV8Frame(RuleKind::kStackPointer, 2, 2);
+constexpr Rule kInV8Frame(RuleKind::kFramePointer, 2, 2);
+
+template <std::size_t N>
+std::size_t find_bytes(Bytes code, const std::array<std::uint8_t, N>& wanted) {
+  const auto found = std::search(code.begin(), code.end(), wanted.begin(), wanted.end(),
+                                 [](std::byte byte, std::uint8_t other) {
+                                   return std::to_integer<std::uint8_t>(byte) == other;
+                                 });
+  return static_cast<std::size_t>(found - code.begin());
+}
+
+/// Whether `code` starts after a frame was removed, and leaves the function at or after its byte
+/// `at`.
+bool leaves_at(Bytes code, std::size_t at) {
+  using Flow = unwind::Instruction::Flow;
+  for (std::size_t here = 0; here <= at;) {
+    if (here == at)
+      return true;
+    const auto instruction = unwind::decode_x86_64(code.subspan(here));
+    if (!instruction || instruction->bytes == 0 || instruction->flow == Flow::kReturn)
+      return false;
+    here += instruction->bytes;
+  }
+  return false;
+}
+
+}  // namespace
+
+Rule v8_rule(const runtimes::V8CodeFields& code, std::uint64_t avma, const ReadCode& read) {
+  constexpr std::uint64_t kMostPrologue = 64, kMostEpilogue = 40, kMostInstruction = 16;
+  std::array<std::byte, kMostPrologue + 4> first{};
+  const auto start = std::span(first).first(
+      static_cast<std::size_t>(std::min<std::uint64_t>(first.size(), code.end - code.start)));
+  if (avma < code.start || avma >= code.end)
+    return kInV8Frame;
+  if (avma - code.start < start.size() && read(code.start, start)) {
+    const std::size_t push =
+        std::min(find_bytes(start, std::array<std::uint8_t, 4>{0x55, 0x48, 0x89, 0xe5}),
+                 find_bytes(start, std::array<std::uint8_t, 4>{0x55, 0x48, 0x8b, 0xec}));
+    if (push < start.size() && avma - code.start <= push)
+      return kBeforeV8Frame;
+    if (push < start.size() && avma - code.start == push + 1)
+      return kPushedV8Frame;
+  }
+  std::array<std::byte, kMostEpilogue + kMostInstruction> around{};
+  const std::uint64_t from = std::max(code.start, avma - std::min(avma, kMostEpilogue));
+  const auto bytes = std::span(around).first(
+      static_cast<std::size_t>(std::min<std::uint64_t>(around.size(), code.end - from)));
+  if (!read(from, bytes))
+    return kInV8Frame;
+  const std::size_t here = avma - from;
+  for (const auto& removal : {std::array<std::uint8_t, 4>{0x48, 0x8b, 0xe5, 0x5d},
+                              std::array<std::uint8_t, 4>{0x48, 0x89, 0xec, 0x5d}}) {
+    Bytes rest(bytes);
+    std::size_t passed = 0;
+    for (std::size_t at = find_bytes(rest, removal); at < rest.size();
+         at = find_bytes(rest, removal)) {
+      passed += at + removal.size();
+      rest = rest.subspan(at + removal.size());
+      if (here >= passed && leaves_at(rest, here - passed))
+        return kBeforeV8Frame;
+    }
+  }
+  return kInV8Frame;
+}
+
+}  // namespace pe::record

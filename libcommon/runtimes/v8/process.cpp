@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+#include "runtimes/v8/process.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace pe::runtimes {
+namespace {
+
+using stream::ScriptKind;
+
+constexpr std::size_t kMostV8Codes = 65'536, kMostV8Functions = 262'144, kMostV8Places = 262'144;
+/// Effort in a period, of which a unit reads a page or two.
+constexpr std::size_t kMostV8Effort = 20'000;
+constexpr std::size_t kV8FunctionEffort = 4, kV8BytecodesEffort = 4, kV8CodeEffort = 4;
+constexpr std::size_t kMostPositionBytes = 1 << 20;
+constexpr std::uint64_t kV8PageBytes = 4096;
+
+}  // namespace
+
+V8Process::V8Process(Memory::Read read, const V8Layout& layout)
+    : memory_(std::make_unique<Memory>(std::move(read))),
+      layout_(std::make_unique<const V8Layout>(layout)),
+      heap_(*memory_, *layout_) {}
+
+void V8Process::begin_period() {
+  ++period_;
+  effort_ = 0;
+  has_changed_ = has_changed_ || std::exchange(has_unknown_, false);
+  memory_->forget();
+  vain_.clear();
+  if (functions_.size() >= kMostV8Functions)
+    functions_.clear();
+  if (bytecodes_.size() >= kMostV8Functions)
+    bytecodes_.clear();
+}
+
+/// Returns false once the effort of this period is used up.
+bool V8Process::spend(std::size_t effort) {
+  effort_ += effort;
+  has_unknown_ = has_unknown_ || effort_ > kMostV8Effort;
+  return effort_ <= kMostV8Effort;
+}
+
+bool V8Process::read_code(std::uint64_t avma, std::span<std::byte> into) {
+  return spend(kV8CodeEffort) && memory_->read(avma, into);
+}
+
+/// Returns code that still is in its place.
+V8Process::Code* V8Process::known_code(std::uint64_t avma) {
+  const auto after = codes_.upper_bound(avma);
+  if (after == codes_.begin())
+    return nullptr;
+  const auto found = std::prev(after);
+  Code& code = found->second;
+  if (!code.fields.contains(avma))
+    return nullptr;
+  if (code.checked == period_)
+    return &code;
+  const auto now = read_v8_code(heap_, code.fields.start);
+  // Without memory, the process has ended: what is known is still right.
+  if (now == code.fields || (!now && !memory_->value<std::byte>(code.fields.start))) {
+    code.checked = period_;
+    return &code;
+  }
+  codes_.erase(found);
+  has_changed_ = true;
+  return nullptr;
+}
+
+const V8CodeFields* V8Process::code_at(std::uint64_t avma, std::uint64_t lowest) {
+  if (Code* const known = known_code(avma))
+    return &known->fields;
+  const std::uint64_t page = avma / kV8PageBytes;
+  if (vain_.contains(page))
+    return nullptr;
+  memory_->forget();  // the code may be newer than what was read
+  const auto found = find_v8_code(heap_, avma, lowest, [this] { return spend(1); });
+  if (!found) {
+    has_unknown_ = true;
+    vain_.insert(page);
+    return nullptr;
+  }
+  if (codes_.size() >= kMostV8Codes) {
+    codes_.clear();
+    has_changed_ = true;
+  }
+  // Code that was there before is gone.
+  codes_.erase(codes_.lower_bound(found->start), codes_.lower_bound(found->end));
+  return &codes_.emplace(found->start, Code{.fields = *found, .checked = period_})
+              .first->second.fields;
+}
+
+std::span<const std::uint64_t> V8Process::functions_at(const V8CodeFields& code, std::uint64_t avma,
+                                                       const V8Frame& frame, const OnNew& on_new) {
+  static constexpr std::uint64_t kUnreadable[] = {0};
+  const auto found = codes_.find(code.start);
+  if (found == codes_.end())
+    return kUnreadable;
+  auto& functions = found->second.functions;
+  if (const auto known = functions.find(avma); known != functions.end())
+    return known->second;
+  if (!spend(1))
+    return kUnreadable;
+  if (++places_ > kMostV8Places) {
+    for (auto& [start, each] : codes_)
+      each.functions.clear();
+    for (auto& [start, each] : bytecodes_)
+      each.places.clear();
+    places_ = 1;
+  }
+  unkept_ = name(found->second, avma, frame, on_new);
+  if (std::ranges::find(unkept_, 0U) != unkept_.end())
+    return unkept_;  // the next frame there may help
+  return functions[avma] = unkept_;
+}
+
+/// Returns the stream's addresses for a place in code; never empty.
+std::vector<std::uint64_t> V8Process::name(Code& code, std::uint64_t avma, const V8Frame& frame,
+                                           const OnNew& on_new) {
+  using Kind = V8CodeFields::Kind;
+  switch (code.fields.kind) {
+    case Kind::kMaglev:
+    case Kind::kTurbofan:
+      return name_optimized(code, avma, frame, on_new);
+    case Kind::kBaseline: {
+      auto bytecodes = code.fields.data;
+      if (heap_.has_type(bytecodes, layout_->interpreter_data))
+        bytecodes = heap_.field(bytecodes, layout_->interpreter_bytecodes).value_or(0);
+      const Bytecodes* const known = bytecodes_at(bytecodes, frame.function);
+      return {known != nullptr ? address_of(known->shared, std::nullopt, ScriptKind::kNodeCompiled,
+                                            on_new)
+                                     .value_or(0)
+                               : 0};
+    }
+    case Kind::kRegExp:
+    case Kind::kOther:
+      break;
+  }
+  const bool is_regexp = code.fields.kind == Kind::kRegExp;
+  std::uint64_t& address = stubs_[is_regexp ? 1 : 0];
+  if (address == 0)
+    address = stream::script_address(on_new({.name = is_regexp ? "RegExp" : "V8 stub",
+                                             .file = {},
+                                             .line = 0,
+                                             .kind = ScriptKind::kNodeStub}));
+  return {address};
+}
+
+/// Whether a function has that code, which has no deoptimization data.
+bool V8Process::is_code_of(const V8CodeFields& code, std::uint64_t function) {
+  if (layout_->code_handle == 0)
+    return heap_.field(function, layout_->function_code) == code.code;
+  const auto handle = heap_.number<std::uint32_t>(function, layout_->function_code);
+  return handle && handle == heap_.number<std::uint32_t>(code.code, layout_->code_handle);
+}
+
+std::vector<std::uint64_t> V8Process::name_optimized(Code& code, std::uint64_t avma,
+                                                     const V8Frame& frame, const OnNew& on_new) {
+  if (!std::exchange(code.has_positions, true))
+    code.positions =
+        heap_.bytes(code.fields.positions, kMostPositionBytes).value_or(std::vector<std::byte>());
+  spend(1 + code.positions.size() / kV8PageBytes);
+  auto scopes = v8_scopes_at(heap_,
+                             {code.fields.data, code.positions,
+                              code.fields.kind == V8CodeFields::Kind::kMaglev},
+                             static_cast<std::uint32_t>(avma - code.fields.start));
+  if (scopes.empty())
+    if (const auto shared = shared_of_function(heap_, frame.function);
+        shared && is_code_of(code.fields, frame.function))
+      scopes.push_back({*shared, std::nullopt});
+  std::vector<std::uint64_t> addresses;
+  for (std::size_t i = 0; i < scopes.size(); ++i) {
+    const auto kind = i + 1 < scopes.size() ? ScriptKind::kNodeInlined : ScriptKind::kNodeCompiled;
+    addresses.push_back(address_of(scopes[i].shared, scopes[i].offset, kind, on_new).value_or(0));
+  }
+  if (addresses.empty())
+    addresses.push_back(0);
+  return addresses;
+}
+
+/// Returns the function of a BytecodeArray; null if it is unknown.  `function` is the JSFunction of
+/// its frame.
+V8Process::Bytecodes* V8Process::bytecodes_at(std::uint64_t bytecodes, std::uint64_t function) {
+  if (!V8Heap::is_strong(bytecodes))
+    return nullptr;
+  Bytecodes& known = bytecodes_[bytecodes];
+  if (known.checked == period_)
+    return &known;
+  if (!spend(kV8BytecodesEffort))
+    return nullptr;
+  const auto shared = shared_of_function(heap_, function);
+  if (shared && bytecodes_of(heap_, *shared) == bytecodes) {
+    if (known.shared != *shared)
+      known = {.shared = *shared};
+  } else if (known.shared == 0 ||
+             (bytecodes_of(heap_, known.shared) != bytecodes &&
+              memory_->value<std::byte>(V8Heap::address(known.shared)))) {
+    return nullptr;
+  }
+  known.checked = period_;
+  return &known;
+}
+
+std::optional<std::uint64_t> V8Process::interpreted(const V8Frame& frame, const OnNew& on_new) {
+  Bytecodes* const known = bytecodes_at(frame.bytecodes, frame.function);
+  if (known == nullptr)
+    return std::nullopt;
+  // It counts from the tagged address of the BytecodeArray.
+  const std::uint32_t first = layout_->bytecodes - 1;
+  const auto current = V8Heap::small_integer(frame.bytecode_offset);
+  const std::uint32_t offset = current && *current >= static_cast<std::int32_t>(first)
+                                   ? static_cast<std::uint32_t>(*current) - first
+                                   : 0;
+  if (const auto place = known->places.find(offset); place != known->places.end())
+    return place->second;
+  const std::uint64_t shared = known->shared;
+  const auto table = heap_.field(frame.bytecodes, layout_->bytecode_positions);
+  const auto content = table && V8Heap::is_strong(*table)
+                           ? heap_.bytes(*table, kMostPositionBytes)
+                           : std::nullopt;
+  spend(1 + (content ? content->size() / kV8PageBytes : 0));
+  const auto position = content ? v8_position_at(*content, offset, layout_->has_position_marks) : std::nullopt;
+  const auto address =
+      address_of(shared, position ? std::optional(position->position.offset) : std::nullopt,
+                 ScriptKind::kNode, on_new);
+  if (address && ++places_ <= kMostV8Places)
+    bytecodes_[frame.bytecodes].places.emplace(offset, *address);
+  return address;
+}
+
+bool V8Process::is_of_script(const V8Frame& frame) {
+  const auto shared = shared_of_function(heap_, frame.function);
+  return shared && !is_builtin_function(heap_, *shared);
+}
+
+/// Reads a function whose address is new, or has been reused.
+V8Process::Function& V8Process::function_at(std::uint64_t shared) {
+  Function& known = functions_[shared];
+  if (known.checked == period_)
+    return known;
+  const bool is_new = known.checked == 0;
+  if (is_new && !spend(kV8FunctionEffort))
+    return known;
+  const auto fields = read_v8_fields(heap_, shared);
+  known.checked = period_;
+  // Without the structure, its process has ended, or the function has: its name is still right.
+  if (!is_new && known.function && (!fields || *fields == known.fields))
+    return known;
+  known = {.fields = fields.value_or(V8FunctionFields{}),
+           .function = fields ? read_v8_function(heap_, *fields) : std::nullopt,
+           .checked = period_};
+  if (known.function && known.function->start)
+    known.line = lines_.line(heap_, known.fields.script, *known.function->start,
+                             [this](std::size_t pages) { return spend(pages); });
+  return known;
+}
+
+std::optional<std::uint64_t> V8Process::address_of(std::uint64_t shared,
+                                                   std::optional<std::uint32_t> offset,
+                                                   ScriptKind kind, const OnNew& on_new) {
+  Function& known = function_at(shared);
+  if (!known.function)
+    return std::nullopt;
+  std::uint64_t& address = known.addresses[static_cast<std::size_t>(kind)];
+  if (address == 0)
+    address = stream::script_address(on_new({.name = known.function->name,
+                                             .file = known.function->file,
+                                             .line = known.line,
+                                             .kind = kind}));
+  const std::uint32_t line =
+      offset && known.line != 0
+          ? lines_.line(heap_, known.fields.script, *offset,
+                        [this](std::size_t pages) { return spend(pages); })
+          : 0;
+  // The last address of a range is left for the one that call chains add.
+  return address + (line > known.line ? std::min<std::uint64_t>(line - known.line,
+                                                                stream::kScriptBytes - 2)
+                                      : 0);
+}
+
+}  // namespace pe::runtimes
