@@ -18,6 +18,7 @@
 #include "support/fake_php.h"
 #include "support/fake_python.h"
 #include "support/fake_ruby.h"
+#include "support/fake_v8.h"
 #include "support/go_table.h"
 #include "support/heap_builder.h"
 #include "support/jit_dump_builder.h"
@@ -32,6 +33,7 @@ using pe::testing::FakeJava;
 using pe::testing::FakePhp;
 using pe::testing::FakePython;
 using pe::testing::FakeRuby;
+using pe::testing::FakeV8;
 using pe::testing::StreamBuilder;
 
 void save(const fs::path& file, std::string_view bytes) {
@@ -376,6 +378,26 @@ std::string java_memory() {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// The version's number among those of the target, and the memory of a process with it: an
+/// interpreted function, and a compiled one into which it was inlined.
+std::string v8_memory(char number, std::uint32_t major, std::uint32_t minor) {
+  constexpr std::uint32_t kTurbofan = 12;
+  FakeV8 fake(major, minor);
+  const auto script = fake.script(fake.text("/srv/a.js"), fake.text("first\nsecond\nthird\n"));
+  const auto outer = fake.function(fake.joined_text(fake.text("ou"), fake.text("ter"), 5),
+                                   fake.text(""), script, 6, std::string_view("\x04\x1c", 2));
+  const auto inner = fake.function(0, fake.wide_text(u"Shape.area"), script, 0);
+  std::string inlinings(16, '\0');
+  inlinings[0] = 14;
+  const auto data = fake.deopt_data(outer.shared, {inner.shared}, inlinings);
+  const auto start = fake.code(136 * 8 / 64 * 64, kTurbofan, data,
+                               fake.byte_array("\x14\x84\x80\x80\x80\x10\x14\x02"));
+  fake.put_text(start, std::string_view("\x55\x48\x89\xe5\x90\x48\x8b\xe5\x5d\xc3", 10));
+  fake.put(FakeV8::kCode, pe::runtimes::V8Frame{outer.function, outer.bytecodes, 0x4000000000});
+  const auto& bytes = fake.bytes();
+  return number + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -446,6 +468,11 @@ int main(int argc, char** argv) {
            36));
   save(folder / "java_rules" / "stub",
        std::string_view("\x00\x00\x00\x00\x55\x48\x8b\xec\x53\x75\x02\xeb\xfe\x5b\xc9\xc3", 16));
+  save(folder / "v8_process" / "v8-10", v8_memory(0, 10, 2));
+  save(folder / "v8_process" / "v8-11", v8_memory(1, 11, 3));
+  save(folder / "v8_process" / "v8-12", v8_memory(2, 12, 4));
+  save(folder / "v8_process" / "v8-13", v8_memory(3, 13, 6));
+  save(folder / "v8_process" / "v8-14", v8_memory(4, 14, 1));
   save(folder / "folded_line" / "two-frames", "main;operator new(unsigned long) 12.5");
   save(folder / "folded_line" / "fact", "# command: \"sleep 10\"");
   return 0;

@@ -21,6 +21,9 @@ constexpr const char* kPhp =
 constexpr const char* kPython =
     "Python: record it with --engine bpf, signal or ptrace (3.11 to 3.14), or start it with -X "
     "perf (3.12)";
+constexpr const char* kNode =
+    "node: record it with pe-record while it runs (18, 20, 22, 24, 25), or start it with "
+    "--perf-basic-prof";
 
 constexpr const char* kRuby =
     "Ruby: record it with --engine bpf, signal or ptrace (3.0 to 3.4), or start it with "
@@ -31,8 +34,8 @@ constexpr Runtime kRuntimes[] = {
     {"libjvm.so", "",
      "Java: record it with pe-record while it runs (17 to 25), or run `jcmd % Compiler.perfmap`, "
      "and start it with -XX:+PreserveFramePointer for whole stacks"},
-    {"node", "", "node: start it with --perf-basic-prof"},
-    {"libnode.so", "", "node: start it with --perf-basic-prof"},
+    {"node", "", kNode},
+    {"libnode.so", "", kNode},
     {"php", "execute_ex", kPhp},
     {"libphp", "execute_ex", kPhp},
     {"ruby", "ruby_run_node", kRuby},

@@ -58,10 +58,9 @@ V8Code::Place V8Code::place_of(std::uint32_t pid, const Process& process, std::u
   if (place.mapping == nullptr || place.mapping->file != process.library.file)
     return place;
   const V8Binary* const binary = examine(pid, process.library);
-  const auto svma =
-      binary != nullptr
-          ? objects::svma_of_code_mapping(binary->segments, place.mapping->file_offset)
-          : std::nullopt;
+  const auto svma = binary != nullptr ? objects::svma_of_code_mapping(binary->segments,
+                                                                      place.mapping->file_offset)
+                                      : std::nullopt;
   if (svma)
     place.builtin = binary->builtin_at(*svma + (avma - place.mapping->start));
   return place;
@@ -117,8 +116,14 @@ void V8Code::add_compiled(const Replaced& replaced, std::uint64_t at, std::uint6
     return;
   }
   const V8Frame frame = frame_at(replaced.stack, replaced.walked.state.fp).value_or(V8Frame{});
-  for (const std::uint64_t address : machine.functions_at(
-           *code, at, frame, [this, pid](const auto& function) { return number_of(pid, function); }))
+  // With --interpreted-frames-native-stack, each function has a copy of the interpreter's builtin.
+  if (code->kind == runtimes::V8CodeFields::Kind::kOther && machine.is_interpreted(frame)) {
+    --frames_;
+    return add_interpreted(replaced, frame);
+  }
+  for (const std::uint64_t address :
+       machine.functions_at(*code, at, frame,
+                            [this, pid](const auto& function) { return number_of(pid, function); }))
     replaced.addresses.push_back(address != 0 ? address : unreadable(pid));
 }
 
@@ -129,10 +134,14 @@ bool V8Code::add_caller_of_leaf(const Replaced& replaced, const V8Frame& frame) 
   if (!replaced.process.machine->is_of_script(frame))
     return false;
   const auto returns_to = replaced.stack.read(state.sp);
-  const Place caller = returns_to ? place_of(replaced.pid, replaced.process, *returns_to - 1)
-                                  : Place{};
+  const Place caller =
+      returns_to ? place_of(replaced.pid, replaced.process, *returns_to - 1) : Place{};
   replaced.addresses.push_back(fp_frame.address());
-  if (caller.is_compiled())
+  const auto* const code = caller.is_compiled() ? replaced.process.machine->code_at(
+                                                      *returns_to - 1, caller.mapping->start)
+                                                : nullptr;
+  // A function that has just started calls builtins before it has a frame.
+  if (code != nullptr && replaced.process.machine->is_frame_of(*code, frame))
     add_compiled(replaced, *returns_to - 1, caller.mapping->start);
   else
     add_interpreted(replaced, frame);

@@ -27,6 +27,22 @@ std::size_t find_bytes(Bytes code, const std::array<std::uint8_t, N>& wanted) {
   return static_cast<std::size_t>(found - code.begin());
 }
 
+/// Whether the first call is at or after byte `at`.  The code of the baseline compiler calls a
+/// builtin that makes its frame.
+bool is_before_call(Bytes code, std::size_t at) {
+  constexpr std::byte kCall{0xe8}, kIndirectCall{0xff};
+  for (std::size_t here = 0; here < code.size();) {
+    if (here >= at)
+      return here == at;
+    const auto instruction = unwind::decode_x86_64(code.subspan(here));
+    if (!instruction || instruction->bytes == 0 || code[here] == kCall ||
+        code[here] == kIndirectCall)
+      return false;
+    here += instruction->bytes;
+  }
+  return false;
+}
+
 /// Whether `code` starts after a frame was removed, and leaves the function at or after its byte
 /// `at`.
 bool leaves_at(Bytes code, std::size_t at) {
@@ -59,6 +75,9 @@ Rule v8_rule(const runtimes::V8CodeFields& code, std::uint64_t avma, const ReadC
       return kBeforeV8Frame;
     if (push < start.size() && avma - code.start == push + 1)
       return kPushedV8Frame;
+    if (push == start.size() && code.kind == runtimes::V8CodeFields::Kind::kBaseline &&
+        is_before_call(start, avma - code.start))
+      return kBeforeV8Frame;
   }
   std::array<std::byte, kMostEpilogue + kMostInstruction> around{};
   const std::uint64_t from = std::max(code.start, avma - std::min(avma, kMostEpilogue));

@@ -18,9 +18,6 @@ using Builtin = V8Binary::Builtin;
 
 constexpr std::size_t kMostV8Builtins = 20'000;
 
-/// The values of v8dbg_* variables by name, without that prefix.
-using V8Constants = std::unordered_map<std::string, std::uint32_t>;
-
 struct FoundSymbols {
   std::unordered_map<std::string, std::uint64_t> variables;  ///< svma of v8dbg_*
   std::uint64_t major = 0, minor = 0;                        ///< svma
@@ -54,8 +51,7 @@ FoundSymbols v8_symbols(const objects::Image& image) {
           found.variables.emplace(name.substr(kVariable.size()), svma);
         else if (name.starts_with(kBuiltin) && bytes > 0 && svma + bytes > svma &&
                  found.builtins.size() < kMostV8Builtins)
-          found.builtins.push_back(
-              {svma, svma + bytes, builtin_of(name.substr(kBuiltin.size()))});
+          found.builtins.push_back({svma, svma + bytes, builtin_of(name.substr(kBuiltin.size()))});
         else if (name == "_ZN2v88internal7Version6major_E")
           found.major = svma;
         else if (name == "_ZN2v88internal7Version6minor_E")
@@ -68,8 +64,7 @@ FoundSymbols v8_symbols(const objects::Image& image) {
 }
 
 std::optional<std::uint32_t> int_at(const objects::Image& image, std::uint64_t svma) {
-  const auto bytes =
-      svma != 0 ? image.loaded_bytes(svma, sizeof(std::uint32_t)) : std::nullopt;
+  const auto bytes = svma != 0 ? image.loaded_bytes(svma, sizeof(std::uint32_t)) : std::nullopt;
   std::uint32_t value = 0;
   if (!bytes || bytes->bytes.size() != sizeof value)
     return std::nullopt;
@@ -84,6 +79,7 @@ V8Layout facts_of_v8(std::uint32_t major, std::uint32_t minor) {
   facts.major = major;
   facts.minor = minor;
   facts.script_line_offset = 24;
+  facts.script_functions = 88;
   facts.scope_locals = 24;
   facts.has_position_first = major >= kWithPositionsFirst;
   facts.scope_first = facts.has_position_first ? 48 : 32;
@@ -105,6 +101,7 @@ V8Layout facts_of_v8(std::uint32_t major, std::uint32_t minor) {
   facts.deopt_exits = has_wrapper ? 9 : 8;
   if (major >= 12) {
     facts.bytecode_positions = 24;
+    facts.bytecode_constants = 40;
     facts.code_bytecodes = facts.code_deopt_data = 8;
     facts.code_positions = 16;
     facts.header_bytes = 32;
@@ -113,6 +110,7 @@ V8Layout facts_of_v8(std::uint32_t major, std::uint32_t minor) {
     return facts;
   }
   facts.bytecode_positions = 32;
+  facts.bytecode_constants = 16;
   facts.code_bytecodes = facts.code_deopt_data = 16;
   facts.code_positions = 24;
   facts.code_flags = 48;
@@ -135,7 +133,7 @@ bool is_tested(std::uint32_t major, std::uint32_t minor) {
 
 /// A field of V8Layout, and the variables that may describe it.
 struct Described {
-  std::uint32_t V8Layout::* field;
+  std::uint32_t V8Layout::*field;
   std::array<std::string_view, 3> names;
 };
 
@@ -166,13 +164,13 @@ constexpr std::array<Described, 17> kDescribed = {{
      {"type_InstructionStream__INSTRUCTION_STREAM_TYPE", "type_Code__CODE_TYPE"}},
 }};
 
-/// Returns nullopt if the file lacks a description.
-std::optional<V8Layout> layout_of(const objects::Image& image, const FoundSymbols& symbols,
-                                  V8Layout layout) {
-  const auto value_of = [&](std::string_view name) {
-    const auto found = symbols.variables.find(std::string(name));
-    return found != symbols.variables.end() ? int_at(image, found->second) : std::nullopt;
-  };
+}  // namespace
+
+std::optional<V8Layout> v8_layout(std::uint32_t major, std::uint32_t minor,
+                                  const V8Value& value_of) {
+  if (!is_tested(major, minor))
+    return std::nullopt;
+  V8Layout layout = facts_of_v8(major, minor);
   for (const Described& described : kDescribed) {
     std::optional<std::uint32_t> value;
     for (const std::string_view name : described.names)
@@ -186,8 +184,6 @@ std::optional<V8Layout> layout_of(const objects::Image& image, const FoundSymbol
       value_of("type_SharedFunctionInfoWrapper__SHARED_FUNCTION_INFO_WRAPPER_TYPE").value_or(0);
   return layout;
 }
-
-}  // namespace
 
 std::optional<Builtin> V8Binary::builtin_at(std::uint64_t svma) const noexcept {
   const auto after = std::ranges::upper_bound(builtins, svma, {}, &Range::start);
@@ -212,7 +208,10 @@ std::optional<V8Binary> find_v8(const objects::Image& image) {
   else if (!is_tested(*major, *minor))
     binary.unknown = fmt::format("a Node with V8 {}.{}", *major, *minor);
   else
-    binary.layout = layout_of(image, symbols, facts_of_v8(*major, *minor));
+    binary.layout = v8_layout(*major, *minor, [&](std::string_view name) {
+      const auto found = symbols.variables.find(std::string(name));
+      return found != symbols.variables.end() ? int_at(image, found->second) : std::nullopt;
+    });
   if (!binary.layout && binary.unknown.empty())
     binary.unknown = fmt::format("a Node with an unusual V8 {}.{}", *major, *minor);
   return binary;

@@ -77,6 +77,12 @@ std::optional<std::uint64_t> bytecodes_of(V8Heap& heap, std::uint64_t shared) {
 
 std::optional<std::uint64_t> shared_of_function(V8Heap& heap, std::uint64_t function) {
   const V8Layout& layout = heap.layout();
+  // Where an object was before it was moved, its new address replaces its map until the memory is
+  // used again.
+  constexpr int kMostMoves = 2;
+  for (int i = 0; i < kMostMoves && V8Heap::is_strong(function); ++i)
+    if (const auto moved = heap.field(function, 0); moved && *moved != 0 && *moved % kV8Word == 0)
+      function = *moved + 1;
   const auto type = V8Heap::is_strong(function) ? heap.type(function) : std::nullopt;
   if (!type || *type < layout.js_function || *type - layout.js_function >= kFunctionTypes)
     return std::nullopt;
@@ -140,8 +146,7 @@ std::uint32_t V8Lines::line(V8Heap& heap, std::uint64_t script, std::uint32_t of
 }
 
 /// Reads the script up to `offset`.
-bool V8Lines::extend(V8Heap& heap, Script& script, std::uint32_t offset,
-                     const MayRead& may_read) {
+bool V8Lines::extend(V8Heap& heap, Script& script, std::uint32_t offset, const MayRead& may_read) {
   constexpr std::uint32_t kChunk = 16'384;
   constexpr std::size_t kPageBytes = 4096;
   const std::uint32_t width = script.source.has_two_bytes ? 2 : 1;

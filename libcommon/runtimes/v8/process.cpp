@@ -128,10 +128,10 @@ std::vector<std::uint64_t> V8Process::name(Code& code, std::uint64_t avma, const
       if (heap_.has_type(bytecodes, layout_->interpreter_data))
         bytecodes = heap_.field(bytecodes, layout_->interpreter_bytecodes).value_or(0);
       const Bytecodes* const known = bytecodes_at(bytecodes, frame.function);
-      return {known != nullptr ? address_of(known->shared, std::nullopt, ScriptKind::kNodeCompiled,
-                                            on_new)
-                                     .value_or(0)
-                               : 0};
+      return {known != nullptr
+                  ? address_of(known->shared, std::nullopt, ScriptKind::kNodeCompiled, on_new)
+                        .value_or(0)
+                  : 0};
     }
     case Kind::kRegExp:
     case Kind::kOther:
@@ -161,10 +161,9 @@ std::vector<std::uint64_t> V8Process::name_optimized(Code& code, std::uint64_t a
     code.positions =
         heap_.bytes(code.fields.positions, kMostPositionBytes).value_or(std::vector<std::byte>());
   spend(1 + code.positions.size() / kV8PageBytes);
-  auto scopes = v8_scopes_at(heap_,
-                             {code.fields.data, code.positions,
-                              code.fields.kind == V8CodeFields::Kind::kMaglev},
-                             static_cast<std::uint32_t>(avma - code.fields.start));
+  auto scopes = v8_scopes_at(
+      heap_, {code.fields.data, code.positions, code.fields.kind == V8CodeFields::Kind::kMaglev},
+      static_cast<std::uint32_t>(avma - code.fields.start));
   if (scopes.empty())
     if (const auto shared = shared_of_function(heap_, frame.function);
         shared && is_code_of(code.fields, frame.function))
@@ -179,6 +178,70 @@ std::vector<std::uint64_t> V8Process::name_optimized(Code& code, std::uint64_t a
   return addresses;
 }
 
+/// Lists the functions of a script that have a BytecodeArray.
+void V8Process::list(std::uint64_t script) {
+  constexpr std::uint32_t kMostListed = 100'000, kPerPage = 64;
+  if (listed_.size() >= kMostV8Functions) {
+    listed_.clear();
+    scripts_.clear();
+  }
+  scripts_[script] = period_;
+  const auto functions = heap_.field(script, layout_->script_functions).value_or(0);
+  for (std::uint32_t i = 0; i < kMostListed; ++i) {
+    const auto word = heap_.element(functions, i);
+    if (!word || (i % kPerPage == 0 && !spend(2)))
+      return;
+    // The references are weak, and those to dead functions have no address.
+    const std::uint64_t shared = V8Heap::address(*word) + 1;
+    auto data = V8Heap::is_object(*word) ? heap_.field(shared, layout_->shared_data) : std::nullopt;
+    if (data && V8Heap::is_strong(*data) && heap_.has_type(*data, layout_->code))
+      data = heap_.field(*data, layout_->code_bytecodes);
+    if (data && V8Heap::is_strong(*data))
+      listed_[*data] = shared;
+  }
+}
+
+std::optional<std::uint64_t> V8Process::listed(std::uint64_t bytecodes) {
+  const auto found = listed_.find(bytecodes);
+  return found != listed_.end() && bytecodes_of(heap_, found->second) == bytecodes
+             ? std::optional(found->second)
+             : std::nullopt;
+}
+
+/// Searches the scripts for the function with that BytecodeArray.
+std::optional<std::uint64_t> V8Process::search(std::uint64_t bytecodes) {
+  if (const auto found = listed(bytecodes))
+    return found;
+  if (!heap_.has_type(bytecodes, layout_->bytecode_array))
+    return std::nullopt;
+  // Functions that it makes are in the same script.
+  constexpr std::uint32_t kMostConstants = 64;
+  const auto constants = heap_.field(bytecodes, layout_->bytecode_constants).value_or(0);
+  for (std::uint32_t i = 0; i < kMostConstants; ++i) {
+    const auto constant = heap_.element(constants, i);
+    if (!constant)
+      break;
+    const auto fields =
+        V8Heap::is_strong(*constant) ? read_v8_fields(heap_, *constant) : std::nullopt;
+    if (!fields || !heap_.has_type(fields->script, layout_->script))
+      continue;
+    if (const auto known = scripts_.find(fields->script);
+        known == scripts_.end() || known->second != period_)
+      list(fields->script);
+    break;
+  }
+  auto found = listed(bytecodes);
+  std::vector<std::uint64_t> outdated;
+  for (const auto& [script, when] : scripts_)
+    if (when != period_)
+      outdated.push_back(script);
+  for (std::size_t i = 0; i < outdated.size() && !found && spend(1); ++i) {
+    list(outdated[i]);
+    found = listed(bytecodes);
+  }
+  return found;
+}
+
 /// Returns the function of a BytecodeArray; null if it is unknown.  `function` is the JSFunction of
 /// its frame.
 V8Process::Bytecodes* V8Process::bytecodes_at(std::uint64_t bytecodes, std::uint64_t function) {
@@ -189,16 +252,22 @@ V8Process::Bytecodes* V8Process::bytecodes_at(std::uint64_t bytecodes, std::uint
     return &known;
   if (!spend(kV8BytecodesEffort))
     return nullptr;
-  const auto shared = shared_of_function(heap_, function);
-  if (shared && bytecodes_of(heap_, *shared) == bytecodes) {
-    if (known.shared != *shared)
-      known = {.shared = *shared};
-  } else if (known.shared == 0 ||
-             (bytecodes_of(heap_, known.shared) != bytecodes &&
-              memory_->value<std::byte>(V8Heap::address(known.shared)))) {
-    return nullptr;
+  auto shared = shared_of_function(heap_, function);
+  if (!shared || bytecodes_of(heap_, *shared) != bytecodes) {
+    // Without memory, the process has ended: what is known is still right.
+    const bool is_same =
+        known.shared != 0 && (bytecodes_of(heap_, known.shared) == bytecodes ||
+                              !memory_->value<std::byte>(V8Heap::address(known.shared)));
+    shared = is_same ? std::optional(known.shared) : search(bytecodes);
   }
+  if (!shared)
+    return nullptr;
+  if (known.shared != *shared)
+    known = {.shared = *shared};
   known.checked = period_;
+  const Function& of = function_at(*shared);
+  if (!scripts_.contains(of.fields.script) && heap_.has_type(of.fields.script, layout_->script))
+    list(of.fields.script);
   return &known;
 }
 
@@ -216,17 +285,25 @@ std::optional<std::uint64_t> V8Process::interpreted(const V8Frame& frame, const 
     return place->second;
   const std::uint64_t shared = known->shared;
   const auto table = heap_.field(frame.bytecodes, layout_->bytecode_positions);
-  const auto content = table && V8Heap::is_strong(*table)
-                           ? heap_.bytes(*table, kMostPositionBytes)
-                           : std::nullopt;
+  const auto content =
+      table && V8Heap::is_strong(*table) ? heap_.bytes(*table, kMostPositionBytes) : std::nullopt;
   spend(1 + (content ? content->size() / kV8PageBytes : 0));
-  const auto position = content ? v8_position_at(*content, offset, layout_->has_position_marks) : std::nullopt;
+  const auto position =
+      content ? v8_position_at(*content, offset, layout_->has_position_marks) : std::nullopt;
   const auto address =
       address_of(shared, position ? std::optional(position->position.offset) : std::nullopt,
                  ScriptKind::kNode, on_new);
   if (address && ++places_ <= kMostV8Places)
     bytecodes_[frame.bytecodes].places.emplace(offset, *address);
   return address;
+}
+
+bool V8Process::is_frame_of(const V8CodeFields& code, const V8Frame& frame) {
+  const auto shared = shared_of_function(heap_, frame.function);
+  if (code.kind == V8CodeFields::Kind::kBaseline)
+    return shared && bytecodes_of(heap_, *shared) == code.data;
+  const auto scopes = v8_scopes_at(heap_, {.deopt_data = code.data}, 0);
+  return shared && !scopes.empty() && scopes.back().shared == shared;
 }
 
 bool V8Process::is_of_script(const V8Frame& frame) {
@@ -268,15 +345,14 @@ std::optional<std::uint64_t> V8Process::address_of(std::uint64_t shared,
                                              .file = known.function->file,
                                              .line = known.line,
                                              .kind = kind}));
-  const std::uint32_t line =
-      offset && known.line != 0
-          ? lines_.line(heap_, known.fields.script, *offset,
-                        [this](std::size_t pages) { return spend(pages); })
-          : 0;
+  const std::uint32_t line = offset && known.line != 0
+                                 ? lines_.line(heap_, known.fields.script, *offset,
+                                               [this](std::size_t pages) { return spend(pages); })
+                                 : 0;
   // The last address of a range is left for the one that call chains add.
-  return address + (line > known.line ? std::min<std::uint64_t>(line - known.line,
-                                                                stream::kScriptBytes - 2)
-                                      : 0);
+  return address + (line > known.line
+                        ? std::min<std::uint64_t>(line - known.line, stream::kScriptBytes - 2)
+                        : 0);
 }
 
 }  // namespace pe::runtimes

@@ -3,8 +3,9 @@
 // V8 moves objects and reuses their addresses, also while it is being read.  A function is named
 // only if two ways lead to it: from its frame's JSFunction to the BytecodeArray that the frame
 // executes, or from the code that contains the address to the function that it was compiled from.
-// Once known, a BytecodeArray leads to its function also if the JSFunction has moved since the
-// sample.  All of this is compared once in each period, which begin_period() starts.
+// If the JSFunction has moved since the sample, the BytecodeArray leads to its function, if that is
+// known, or is in a script of which another function is.  All of this is compared once in each
+// period, which begin_period() starts.
 //
 // A malicious process can make reading expensive, so the effort of a period is limited.  What is
 // beyond the limit is unreadable until the next one.
@@ -71,6 +72,8 @@ class V8Process {
   bool is_interpreted(const V8Frame& frame) {
     return heap_.has_type(frame.bytecodes, layout_->bytecode_array);
   }
+  /// Whether a frame is that of the code's function, according to its JSFunction.
+  bool is_frame_of(const V8CodeFields& code, const V8Frame& frame);
   /// Whether a frame's function is of a script, not one of V8's own.
   bool is_of_script(const V8Frame& frame);
 
@@ -99,6 +102,9 @@ class V8Process {
   bool spend(std::size_t effort);
   Code* known_code(std::uint64_t avma);
   Function& function_at(std::uint64_t shared);
+  void list(std::uint64_t script);
+  std::optional<std::uint64_t> listed(std::uint64_t bytecodes);
+  std::optional<std::uint64_t> search(std::uint64_t bytecodes);
   Bytecodes* bytecodes_at(std::uint64_t bytecodes, std::uint64_t function);
   std::optional<std::uint64_t> address_of(std::uint64_t shared, std::optional<std::uint32_t> offset,
                                           stream::ScriptKind kind, const OnNew& on_new);
@@ -115,9 +121,12 @@ class V8Process {
   std::map<std::uint64_t, Code> codes_;                     ///< by the start of their instructions
   std::unordered_map<std::uint64_t, Function> functions_;   ///< by SharedFunctionInfo
   std::unordered_map<std::uint64_t, Bytecodes> bytecodes_;  ///< by BytecodeArray
-  std::unordered_set<std::uint64_t> vain_;                  ///< pages without code, in this period
-  std::vector<std::uint64_t> unkept_;                       ///< the last result of name()
-  std::array<std::uint64_t, 2> stubs_{};                    ///< addresses in the stream
+  std::unordered_map<std::uint64_t, std::uint64_t> scripts_;  ///< the period in which it was listed
+  /// Functions of those scripts by BytecodeArray; they may be outdated.
+  std::unordered_map<std::uint64_t, std::uint64_t> listed_;
+  std::unordered_set<std::uint64_t> vain_;  ///< pages without code, in this period
+  std::vector<std::uint64_t> unkept_;       ///< the last result of name()
+  std::array<std::uint64_t, 2> stubs_{};    ///< addresses in the stream
   std::uint64_t period_ = 1;
   std::size_t effort_ = 0;  ///< in this period
   std::size_t places_ = 0;  ///< whose functions are kept in codes_ and bytecodes_

@@ -3,9 +3,10 @@
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
 unset DEBUGINFOD_URLS
-# told COMMAND...: prints the messages of pe-symbolize about a recording of the command
+# told COMMAND...: prints the messages of pe-symbolize about a recording of the command, with the options $options
+options=()
 told() {
-  pe-record -q -e cpu-clock -F 997 --no-cache -o r.pe -- "$@" >/dev/null 2>err || fail "$*: $(cat err)"
+  pe-record -q -e cpu-clock -F 997 --no-cache "${options[@]}" -o r.pe -- "$@" >/dev/null 2>err || fail "$*: $(cat err)"
   { pe-symbolize r.pe >/dev/null; } 2>&1
 }
 
@@ -60,7 +61,11 @@ grep -qx 'pe-symbolize: names of functions are missing: Python: record it with -
 # Real runtimes.
 echo 'const end = Date.now() + 1000; function work(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s } while (Date.now() < end) work(1e5)' >loop.js
 told node loop.js >said
-grep -q 'names of functions are missing: node: start it with --perf-basic-prof$' said || fail "node: $(cat said)"
+! grep -q 'names of functions are missing' said || fail "node: $(cat said)"
+options=(--keep-stacks)  # names nothing
+told node loop.js >said
+grep -q 'names of functions are missing: node: record it with pe-record while it runs .*, or start it with --perf-basic-prof$' said ||
+  fail "node without names: $(cat said)"
 told node --perf-basic-prof loop.js >said
 ! grep -q 'names of functions are missing' said || fail "node with names: $(cat said)"
 finish

@@ -10,7 +10,7 @@ const used = () => process.cpuUsage().user / 1000;  // not the clock: the machin
 function hotOuter(ms) { const end = used() + ms; let s = 0; while (used() < end) s += hotInner(20000); return s; }
 hotOuter(+process.argv[2]);
 JS
-pe-record -F 997 -- node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$dir/spin.js" 800 2>/dev/null |
+pe-record --keep-stacks -F 997 -- node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$dir/spin.js" 800 2>/dev/null |
   pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/j.folded"
 at_least 'hotInner below hotOuter, %' 60 "$(share 'hotOuter.*_\[j\];(.*;)?[^;]*hotInner.*_\[j\]' "$dir/j.folded")"
 
@@ -20,13 +20,13 @@ at_least 'hotInner below hotOuter, %' 60 "$(share 'hotOuter.*_\[j\];(.*;)?[^;]*h
 dump_names() { at_least "$1: hotInner below hotOuter, %" 60 "$(share 'hotOuter.*_\[j\];(.*;)?[^;]*hotInner.*_\[j\]' "$dir/j.folded")"; }
 spin=(node --perf-prof --interpreted-frames-native-stack --no-turbo-inlining "$dir/spin.js")
 # node writes its dump in blocks of 2 MiB, so the symbols are only there when it has ended.
-pe-record -F 997 -- "${spin[@]}" 800 >"$dir/j.pe" 2>/dev/null
+pe-record --keep-stacks -F 997 -- "${spin[@]}" 800 >"$dir/j.pe" 2>/dev/null
 pe-symbolize "$dir/j.pe" 2>"$dir/err" | stackfold --annotate >"$dir/j.folded"
 dump_names 'jitdump'
 grep 'of jitdumps' "$dir/err" && fail 'records of the jitdump were not understood'
 "${spin[@]}" 2000 & target=$!
 sleep 0.7
-until_used 500 $target pe-record -F 997 -p $target >"$dir/j.pe" 2>/dev/null
+until_used 500 $target pe-record --keep-stacks -F 997 -p $target >"$dir/j.pe" 2>/dev/null
 wait $target
 pe-symbolize -q "$dir/j.pe" | stackfold --annotate >"$dir/j.folded"
 dump_names 'jitdump of a running process'
@@ -52,7 +52,7 @@ node --perf-basic-prof --interpreted-frames-native-stack --no-turbo-inlining "$d
 sleep 0.7
 map=/tmp/perf-$target.map
 mv "$map" "$dir/real.map"; ln -s "$dir/real.map" "$map"
-until_used 500 $target pe-record -F 997 -p $target 2>/dev/null | pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/link.folded"
+until_used 500 $target pe-record --keep-stacks -F 997 -p $target 2>/dev/null | pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/link.folded"
 expect 'names through a symbolic link, %' 0.0 "$(share 'hotInner' "$dir/link.folded")"
 grep -q 'without a readable perf map' "$dir/err" || fail "no word about the refused map: $(cat "$dir/err")"
 rm "$map"
@@ -60,13 +60,13 @@ rm "$map"
 # still count.
 { cat "$dir/real.map"; head -c 3000000 /dev/urandom; head -c 3000000 /dev/zero | tr '\0' 'f'; } >"$map"
 truncate -s 1T "$map"
-until_used 500 $target pe-record -F 997 -p $target 2>/dev/null | (ulimit -v 4000000; timeout 60 pe-symbolize 2>"$dir/err") | stackfold --annotate >"$dir/huge.folded"
+until_used 500 $target pe-record --keep-stacks -F 997 -p $target 2>/dev/null | (ulimit -v 4000000; timeout 60 pe-symbolize 2>"$dir/err") | stackfold --annotate >"$dir/huge.folded"
 at_least 'names from a map that goes on with nonsense, %' 60 "$(share 'hotInner' "$dir/huge.folded")"
 grep -q 'of perf maps not understood, 1 perf map too large, the end not read' "$dir/err" || fail "no word about nonsense: $(cat "$dir/err")"
 rm "$map"
 if [ "$(id -u)" = 0 ]; then
   cp "$dir/real.map" "$map"; chown 65534 "$map"
-  until_used 500 $target pe-record -F 997 -p $target 2>/dev/null | pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/owner.folded"
+  until_used 500 $target pe-record --keep-stacks -F 997 -p $target 2>/dev/null | pe-symbolize 2>"$dir/err" | stackfold --annotate >"$dir/owner.folded"
   expect "names from another user's map, %" 0.0 "$(share 'hotInner' "$dir/owner.folded")"
   rm "$map"
 fi
