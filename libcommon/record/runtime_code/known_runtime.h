@@ -41,6 +41,9 @@ class KnownRuntime : public unwind::RuntimeCode {
   virtual void follow(const stream::History& history) = 0;
   /// Adds what was read, and which runtimes are unknown.
   virtual void describe(Closing& closing) const = 0;
+  /// Returns whether stacks that were read since the last call refer to memory that soon changes,
+  /// so that the next ones should be read soon.
+  virtual bool take_hurry() { return false; }
 };
 
 /// The processes with one kind of runtime.  A `Binary` is what a file says about it.  A `Machine`
@@ -76,10 +79,9 @@ class RuntimeProcesses : public KnownRuntime {
         unopened_ + static_cast<std::uint64_t>(std::ranges::count_if(
                         processes_, [](const auto& item) { return item.second.is_unopened(); }));
     if (unopened > 0)
-      closing.doubt(
-          "the memory of " + plural(unopened, "process") + " of " + language_ +
-              " could not be read",
-          "record as root, or with CAP_SYS_PTRACE");
+      closing.doubt("the memory of " + plural(unopened, "process") + " of " + language_ +
+                        " could not be read",
+                    "record as root, or with CAP_SYS_PTRACE");
     for (const std::string& unknown : unknown_)
       closing.doubt(unknown + " has functions without names", versions_ + " have names");
   }
@@ -169,8 +171,8 @@ class RuntimeProcesses : public KnownRuntime {
   std::uint64_t stand_in(std::uint32_t pid, std::string_view name, stream::ScriptKind kind) {
     std::uint64_t& address = processes_.at(pid).stand_ins[name];
     if (address == 0)
-      address = stream::script_address(number_of(
-          pid, {.name = std::string(name), .file = {}, .line = 0, .kind = kind}));
+      address = stream::script_address(
+          number_of(pid, {.name = std::string(name), .file = {}, .line = 0, .kind = kind}));
     return address;
   }
 

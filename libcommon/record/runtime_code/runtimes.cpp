@@ -35,6 +35,13 @@ void Runtimes::describe(Closing& closing) const {
     each->describe(closing);
 }
 
+bool Runtimes::take_hurry() {
+  bool hurries = false;
+  for (KnownRuntime* const each : all_)
+    hurries = each->take_hurry() || hurries;
+  return hurries;
+}
+
 bool Runtimes::is_in(std::uint32_t pid) {
   for (KnownRuntime* const each : all_)
     if (each->is_in(pid))

@@ -23,6 +23,7 @@ class Runtimes : public KnownRuntime {
 
   void follow(const stream::History& history) override;
   void describe(Closing& closing) const override;
+  bool take_hurry() override;
   bool is_in(std::uint32_t pid) override;
   std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;
   bool are_outdated(std::uint32_t pid, std::span<const unwind::Frame> frames) override;

@@ -99,6 +99,7 @@ std::uint64_t V8Code::unreadable(std::uint32_t pid) {
 
 void V8Code::add_interpreted(const Replaced& replaced, const V8Frame& frame) {
   ++frames_;
+  has_read_ = true;
   const std::uint32_t pid = replaced.pid;
   const auto address = replaced.process.machine->interpreted(
       frame, [this, pid](const auto& function) { return number_of(pid, function); });

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -31,6 +32,8 @@ class V8Code : public RuntimeProcesses<runtimes::V8Process, runtimes::V8Binary> 
   bool are_outdated(std::uint32_t pid, std::span<const unwind::Frame> frames) override;
   bool functions(std::uint32_t pid, const WalkedFrame& walked, const unwind::StackView& stack,
                  std::vector<std::uint64_t>& addresses) override;
+  /// V8 may move the functions of a stack several times within 100 ms.
+  bool take_hurry() override { return std::exchange(has_read_, false); }
 
  private:
   /// Where an address is.
@@ -63,6 +66,8 @@ class V8Code : public RuntimeProcesses<runtimes::V8Process, runtimes::V8Binary> 
   void add_compiled(const Replaced& replaced, std::uint64_t at, std::uint64_t lowest);
   bool add_builtin(const Replaced& replaced, runtimes::V8Binary::Builtin builtin);
   bool add_caller_of_leaf(const Replaced& replaced, const runtimes::V8Frame& frame);
+
+  bool has_read_ = false;
 };
 
 }  // namespace pe::record

@@ -138,9 +138,15 @@ std::optional<std::uint64_t> Drain::urgency_ns() const {
   if (engine_ != nullptr) {
     constexpr std::uint64_t kSoonNs = 4'000'000;
     const bool is_behind = last_change_ns_ > last_pass_began_ns_ || engine_->is_behind();
-    return is_behind ? std::optional(kSoonNs) : std::nullopt;
+    if (is_behind)
+      return kSoonNs;
   }
-  return stream_.continues_stacks() ? pace_.wait_ns(monotonic_ns()) : std::nullopt;
+  constexpr std::uint64_t kHurryNs = 10'000'000;
+  const bool hurries = stream_.take_hurry();
+  const auto of_pace = engine_ == nullptr && stream_.continues_stacks()
+                           ? pace_.wait_ns(monotonic_ns())
+                           : std::nullopt;
+  return hurries ? std::min(of_pace.value_or(kHurryNs), kHurryNs) : of_pace;
 }
 
 void Drain::write_until(std::uint64_t time_ns, std::vector<stream::Ring>& rings) {

@@ -63,7 +63,7 @@ class Drain {
 
   /// Returns how soon the next pass should start, in nanoseconds, if it is urgent.  It is, if
   /// stacks have just been so deep that the next sample should be seen at once, or if the engine's
-  /// tables lag.
+  /// tables lag, or if the stacks of a runtime should be read soon.
   [[nodiscard]] std::optional<std::uint64_t> urgency_ns() const;
 
   /// All older records have been forwarded.

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "record/binary_keeper.h"
-#include "record/runtime_code/runtimes.h"
 #include "record/probes/weight.h"
 #include "record/request.h"
+#include "record/runtime_code/runtimes.h"
 #include "record/stream/mapped_ranges.h"
 #include "record/stream/memory_behind.h"
 #include "record/stream/script_frames.h"
@@ -96,6 +96,8 @@ class RecordedStream {
     return has_interpreter_samples_ && scripts_.counts().stacks == 0;
   }
   [[nodiscard]] const ScriptMerger& scripts() const noexcept { return scripts_; }
+  /// See KnownRuntime::take_hurry().
+  bool take_hurry() { return runtimes_.take_hurry(); }
   [[nodiscard]] const Runtimes& runtimes() const noexcept { return runtimes_; }
 
   [[nodiscard]] stream::StreamWriter& writer() noexcept { return writer_; }
