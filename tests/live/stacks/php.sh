@@ -12,7 +12,9 @@ of() { sed -n "s/^\([0-9.]*\) $1\$/\1/p" "$dir/found"; }
 engines='signal ptrace'
 pe-record -q --engine bpf -o "$dir/bpf.pe" -- true 2>/dev/null && engines="$engines bpf"
 for engine in $engines; do
-  pe-record -v --engine "$engine" -F 997 -o "$dir/php.pe" -- "$php" "$here/php_calls.php" .8 2>"$dir/err" ||
+  # Some kernels allow signals only 250 times a second.
+  [ "$engine" = signal ] && seconds=1.5 || seconds=1.2
+  pe-record -v --engine "$engine" -F 997 -o "$dir/php.pe" -- "$php" "$here/php_calls.php" "$seconds" 2>"$dir/err" ||
     fail "$engine: $(cat "$dir/err")"
   grep -Eq '[0-9]+ frames of PHP, [0-9]+ unreadable' "$dir/err" || fail "$engine: details: $(cat "$dir/err")"
   pe-symbolize -q "$dir/php.pe" | stackfold --annotate >"$dir/folded"
@@ -32,7 +34,7 @@ for engine in $engines; do
     at_least "$engine: $part, %" 20 "$(of "$part")"
   done
   for part in 'shares Shares::replaced' 'shares Shares::by_rest'; do
-    at_least "$engine: $part, %" 5 "$(of "$part")"
+    at_least "$engine: $part, %" 2 "$(of "$part")"
   done
   for part in 'recursion 5001 deep' 'sorts usort' 'sorts by_value' 'sorts by_value from C' 'generates generate' 'delegates delegate' \
     'delegates generate' 'maps array_map' 'includes php_included.php' 'forks in_child'; do
