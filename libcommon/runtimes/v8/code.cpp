@@ -63,8 +63,7 @@ std::optional<V8CodeFields> find_v8_code(V8Heap& heap, std::uint64_t avma, std::
   for (; object >= lowest && avma - object <= kMostV8CodeBytes; object -= step) {
     if (const std::uint64_t here = object - object % kV8Page; here != page) {
       page = here;
-      if (!may_read() ||
-          !heap.memory().read(page, std::as_writable_bytes(std::span(words))))
+      if (!may_read() || !heap.memory().read(page, std::as_writable_bytes(std::span(words))))
         return std::nullopt;
     }
     const std::uint64_t word = words[object % kV8Page / sizeof(std::uint64_t)];

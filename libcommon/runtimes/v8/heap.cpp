@@ -47,8 +47,8 @@ void append_utf8(std::string& out, std::uint32_t code) {
 void append_utf16(std::string& out, std::span<const std::uint16_t> units) {
   for (std::size_t i = 0; i < units.size(); ++i) {
     const std::uint32_t unit = units[i];
-    const bool is_pair = (unit & 0xfc00U) == 0xd800 && i + 1 < units.size() &&
-                         (units[i + 1] & 0xfc00U) == 0xdc00;
+    const bool is_pair =
+        (unit & 0xfc00U) == 0xd800 && i + 1 < units.size() && (units[i + 1] & 0xfc00U) == 0xdc00;
     append_utf8(out, is_pair ? 0x10000 + ((unit & 0x3ffU) << 10U) + (units[++i] & 0x3ffU) : unit);
   }
 }

@@ -75,8 +75,8 @@ bool has_callers(const V8PositionEntry& entry, Bytes inlinings) {
   }
 }
 
-/// Adds the inlined functions at a position, the innermost first.  Returns the offset of the call in
-/// the outermost function; nullopt if a part is unknown.
+/// Adds the inlined functions at a position, the innermost first.  Returns the offset of the call
+/// in the outermost function; nullopt if a part is unknown.
 std::optional<std::uint32_t> add_inlined(V8Heap& heap, const V8Scopes& described,
                                          const V8PositionEntry& entry,
                                          std::vector<V8Scope>& scopes) {
@@ -96,8 +96,8 @@ std::optional<std::uint32_t> add_inlined(V8Heap& heap, const V8Scopes& described
     const auto inlining = entries ? inlining_at(*entries, position.inlining) : std::nullopt;
     if (!inlining || inlining->function < 0 || !literals || scopes.size() >= kMostV8Scopes)
       return std::nullopt;
-    const auto shared = shared_of(
-        heap, heap.element(*literals, static_cast<std::uint32_t>(inlining->function)));
+    const auto shared =
+        shared_of(heap, heap.element(*literals, static_cast<std::uint32_t>(inlining->function)));
     // Only earlier functions can call a later one.
     if (!shared || inlining->call.inlining >= position.inlining)
       return std::nullopt;
@@ -151,7 +151,9 @@ std::vector<V8Scope> v8_scopes_at(V8Heap& heap, const V8Scopes& described,
   const auto exits =
       V8Heap::small_integer(heap.element(described.deopt_data, layout.deopt_exits).value_or(1));
   const bool is_exit = exits && *exits > 0 && code_offset >= static_cast<std::uint32_t>(*exits);
-  const auto entry = is_exit ? std::nullopt : v8_position_at(described.table, code_offset, layout.has_position_marks);
+  const auto entry = is_exit
+                         ? std::nullopt
+                         : v8_position_at(described.table, code_offset, layout.has_position_marks);
   std::vector<V8Scope> scopes;
   const auto outer = entry ? add_inlined(heap, described, *entry, scopes) : std::nullopt;
   if (!outer)

@@ -22,7 +22,7 @@
 namespace pe::runtimes {
 
 struct V8Position {
-  std::uint32_t offset = 0;   ///< in the script
+  std::uint32_t offset = 0;    ///< in the script
   std::int32_t inlining = -1;  ///< the number of the inlined function; -1: none
   bool operator==(const V8Position&) const = default;
 };

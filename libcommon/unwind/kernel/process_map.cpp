@@ -148,11 +148,13 @@ ProcessMap Builder::take() {
 }  // namespace
 
 ProcessMap map_of(const stream::AddressSpace& space, std::uint32_t pid, PackedImages& images) {
-  const bool has_runtime = std::ranges::any_of(space.all(), [&](const auto& item) {
-    const stream::Mapping& mapping = item.second;
-    return stream::is_jvm(mapping.file->path) || (stream::may_be_node(mapping.file->path) &&
-                                                  images.of(mapping, pid).of_runtime.end > 0);
-  });
+  const auto is_of_runtime = [&](const stream::Mapping& mapping) {
+    if (stream::is_jvm(mapping.file->path))
+      return true;
+    return stream::may_be_node(mapping.file->path) && images.of(mapping, pid).of_runtime.end > 0;
+  };
+  const bool has_runtime = std::ranges::any_of(
+      space.all(), [&](const auto& item) { return is_of_runtime(item.second); });
   Builder builder(pid, images, has_runtime);
   for (const auto& [start, mapping] : space.all())
     builder.add(mapping);

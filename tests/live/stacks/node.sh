@@ -63,7 +63,7 @@ function wTick() {
   wAll();
   wAsync();
   ++rounds;
-  if (rounds === 100 && threads.isMainThread && process.argv[2]) fs.writeFileSync(process.argv[2], '');
+  if (rounds === 30 && threads.isMainThread && process.argv[2]) fs.writeFileSync(process.argv[2], '');
   if (rounds < (process.argv[3] || Infinity)) setImmediate(wTick);
 }
 if (threads.isMainThread && !process.argv[3]) new threads.Worker(__filename, { argv: [] });
@@ -101,7 +101,7 @@ start() {  # NODE-OPTION...
   await "$dir/ready"
 }
 record() {  # LABEL ENGINE
-  until_used "${3:-1500}" $target pe-record -v --engine "$2" -F 997 -p $target -o "$dir/node.pe" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
+  until_used "${3:-1200}" $target pe-record -v --engine "$2" -F 997 -p $target -o "$dir/node.pe" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
   unreadable=$(sed -n 's/.* frames\{0,1\} of Node, \([0-9]*\) unreadable.*/\1/p' "$dir/err")
   frames=$(sed -n 's/.* \([0-9]*\) frames\{0,1\} of Node,.*/\1/p' "$dir/err")
   [ "${frames:-0}" -gt 100 ] || fail "$1: details: $(cat "$dir/err")"
@@ -137,13 +137,15 @@ kill $target
 # Another thread than the first one has the same functions.
 pe-symbolize -q "$dir/node.pe" | stackfold --tid >"$dir/threads"
 at_least 'threads' 2 "$(sed -n 's/;.*;wTick;.*//p' "$dir/threads" | sort -u | grep -c .)"
-start --no-opt --no-sparkplug --no-maglev
-record interpreter "${engines##* }" 1000
+slow=(--no-opt --no-sparkplug)
+! node --v8-options | grep -q '^ *--maglev ' || slow+=(--no-maglev)
+start "${slow[@]}"
+record interpreter "${engines##* }" 700
 at_least 'interpreted, %' 90 "$(of Shares ';wSpin_\[s\]')"
 expect 'interpreted: lines' 1 "$(pe-symbolize -q --lines "$dir/node.pe" | stackfold --lines | grep -c -m1 ";wAll:work.js:46;wShares:work.js:1[4-6];wFifty:")"
 kill $target
 # Node's own profiler.
-(cd "$dir" && node --cpu-prof --cpu-prof-name=own.json work.js '' 200) || fail '--cpu-prof'
+(cd "$dir" && node --cpu-prof --cpu-prof-name=own.json work.js '' 150) || fail '--cpu-prof'
 node -e '
   const profile = JSON.parse(require("fs").readFileSync(process.argv[1])), nodes = new Map(), total = {};
   for (const node of profile.nodes) nodes.set(node.id, node);
