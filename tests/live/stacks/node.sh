@@ -101,7 +101,7 @@ start() {  # NODE-OPTION...
   await "$dir/ready"
 }
 record() {  # LABEL ENGINE
-  until_used "${3:-1200}" $target pe-record -v --engine "$2" -F 997 -p $target -o "$dir/node.pe" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
+  until_used 2500 $target pe-record -v --engine "$2" -F 997 -p $target -o "$dir/node.pe" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
   unreadable=$(sed -n 's/.* frames\{0,1\} of Node, \([0-9]*\) unreadable.*/\1/p' "$dir/err")
   frames=$(sed -n 's/.* \([0-9]*\) frames\{0,1\} of Node,.*/\1/p' "$dir/err")
   [ "${frames:-0}" -gt 100 ] || fail "$1: details: $(cat "$dir/err")"
@@ -140,7 +140,7 @@ at_least 'threads' 2 "$(sed -n 's/;.*;wTick;.*//p' "$dir/threads" | sort -u | gr
 slow=(--no-opt --no-sparkplug)
 ! node --v8-options | grep -q '^ *--maglev ' || slow+=(--no-maglev)
 start "${slow[@]}"
-record interpreter "${engines##* }" 700
+record interpreter "${engines##* }"
 at_least 'interpreted, %' 90 "$(of Shares ';wSpin_\[s\]')"
 expect 'interpreted: lines' 1 "$(pe-symbolize -q --lines "$dir/node.pe" | stackfold --lines | grep -c -m1 ";wAll:work.js:46;wShares:work.js:1[4-6];wFifty:")"
 kill $target
