@@ -44,7 +44,6 @@ class FakeV8 {
           {"type_ScopeInfo__SCOPE_INFO_TYPE", 303},
           {"type_Script__SCRIPT_TYPE", 304},
           {"type_InterpreterData__INTERPRETER_DATA_TYPE", 305},
-          {"type_FeedbackVector__FEEDBACK_VECTOR_TYPE", 306},
           {"class_Map__instance_type__uint16_t", 12},
           {"class_JSFunction__shared__SharedFunctionInfo", 32},
           {"class_SharedFunctionInfo__name_or_scope_info__Object", 24},

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
+#include <span>
 
 #include "base/byte_reader.h"
 #include "unwind/x86_64_instruction.h"
@@ -58,47 +60,58 @@ bool leaves_at(Bytes code, std::size_t at) {
   return false;
 }
 
-}  // namespace
+/// Returns the rule if the code's frame is not complete yet.
+std::optional<Rule> rule_of_start(const runtimes::V8CodeFields& code, std::uint64_t avma,
+                                  const ReadCode& read) {
+  constexpr std::uint64_t kMostBytes = 68;
+  std::array<std::byte, kMostBytes> bytes{};
+  const auto first =
+      std::span(bytes).first(static_cast<std::size_t>(std::min(kMostBytes, code.end - code.start)));
+  const std::uint64_t at = avma - code.start;
+  if (at >= first.size() || !read(code.start, first))
+    return std::nullopt;
+  const std::size_t push =
+      std::min(find_bytes(first, std::array<std::uint8_t, 4>{0x55, 0x48, 0x89, 0xe5}),
+               find_bytes(first, std::array<std::uint8_t, 4>{0x55, 0x48, 0x8b, 0xec}));
+  if (push == first.size())
+    return code.kind == runtimes::V8CodeFields::Kind::kBaseline && is_before_call(first, at)
+               ? std::optional(kBeforeV8Frame)
+               : std::nullopt;
+  if (at == push + 1)
+    return kPushedV8Frame;
+  return at <= push ? std::optional(kBeforeV8Frame) : std::nullopt;
+}
 
-Rule v8_rule(const runtimes::V8CodeFields& code, std::uint64_t avma, const ReadCode& read) {
-  constexpr std::uint64_t kMostPrologue = 64, kMostEpilogue = 40, kMostInstruction = 16;
-  std::array<std::byte, kMostPrologue + 4> first{};
-  const auto start = std::span(first).first(
-      static_cast<std::size_t>(std::min<std::uint64_t>(first.size(), code.end - code.start)));
-  if (avma < code.start || avma >= code.end)
-    return kInV8Frame;
-  if (avma - code.start < start.size() && read(code.start, start)) {
-    const std::size_t push =
-        std::min(find_bytes(start, std::array<std::uint8_t, 4>{0x55, 0x48, 0x89, 0xe5}),
-                 find_bytes(start, std::array<std::uint8_t, 4>{0x55, 0x48, 0x8b, 0xec}));
-    if (push < start.size() && avma - code.start <= push)
-      return kBeforeV8Frame;
-    if (push < start.size() && avma - code.start == push + 1)
-      return kPushedV8Frame;
-    if (push == start.size() && code.kind == runtimes::V8CodeFields::Kind::kBaseline &&
-        is_before_call(start, avma - code.start))
-      return kBeforeV8Frame;
-  }
-  std::array<std::byte, kMostEpilogue + kMostInstruction> around{};
-  const std::uint64_t from = std::max(code.start, avma - std::min(avma, kMostEpilogue));
-  const auto bytes = std::span(around).first(
-      static_cast<std::size_t>(std::min<std::uint64_t>(around.size(), code.end - from)));
-  if (!read(from, bytes))
-    return kInV8Frame;
-  const std::size_t here = avma - from;
+/// Whether the frame has been removed at byte `here`.
+bool is_after_frame(Bytes code, std::size_t here) {
   for (const auto& removal : {std::array<std::uint8_t, 4>{0x48, 0x8b, 0xe5, 0x5d},
                               std::array<std::uint8_t, 4>{0x48, 0x89, 0xec, 0x5d}}) {
-    Bytes rest(bytes);
+    Bytes rest = code;
     std::size_t passed = 0;
     for (std::size_t at = find_bytes(rest, removal); at < rest.size();
          at = find_bytes(rest, removal)) {
       passed += at + removal.size();
       rest = rest.subspan(at + removal.size());
       if (here >= passed && leaves_at(rest, here - passed))
-        return kBeforeV8Frame;
+        return true;
     }
   }
-  return kInV8Frame;
+  return false;
+}
+
+}  // namespace
+
+Rule v8_rule(const runtimes::V8CodeFields& code, std::uint64_t avma, const ReadCode& read) {
+  constexpr std::uint64_t kMostBefore = 40, kMostBytes = 56;
+  if (avma < code.start || avma >= code.end)
+    return kInV8Frame;
+  if (const auto rule = rule_of_start(code, avma, read))
+    return *rule;
+  std::array<std::byte, kMostBytes> around{};
+  const std::uint64_t from = std::max(code.start, avma - std::min(avma, kMostBefore));
+  const auto bytes =
+      std::span(around).first(static_cast<std::size_t>(std::min(kMostBytes, code.end - from)));
+  return read(from, bytes) && is_after_frame(bytes, avma - from) ? kBeforeV8Frame : kInV8Frame;
 }
 
 }  // namespace pe::record

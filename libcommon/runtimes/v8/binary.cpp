@@ -91,7 +91,6 @@ V8Layout facts_of_v8(std::uint32_t major, std::uint32_t minor) {
   facts.code_alignment = 64;
   facts.code_start = 40;
   facts.stream_code = 8;
-  facts.deopt_inlined = 1;
   facts.kind_regexp = 3;
   facts.has_position_marks = major >= 14;
   const bool has_wrapper = major >= kWithPositionsFirst;  // of SharedFunctionInfo
@@ -137,7 +136,7 @@ struct Described {
   std::array<std::string_view, 3> names;
 };
 
-constexpr std::array<Described, 17> kDescribed = {{
+constexpr std::array<Described, 16> kDescribed = {{
     {&V8Layout::js_function, {"type_JSFunction__JS_FUNCTION_TYPE"}},
     {&V8Layout::shared_function, {"type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE"}},
     {&V8Layout::bytecode_array, {"type_BytecodeArray__BYTECODE_ARRAY_TYPE"}},
@@ -145,7 +144,6 @@ constexpr std::array<Described, 17> kDescribed = {{
     {&V8Layout::scope_info, {"type_ScopeInfo__SCOPE_INFO_TYPE"}},
     {&V8Layout::script, {"type_Script__SCRIPT_TYPE"}},
     {&V8Layout::interpreter_data, {"type_InterpreterData__INTERPRETER_DATA_TYPE"}},
-    {&V8Layout::feedback_vector, {"type_FeedbackVector__FEEDBACK_VECTOR_TYPE"}},
     {&V8Layout::map_type, {"class_Map__instance_type__uint16_t"}},
     {&V8Layout::function_shared, {"class_JSFunction__shared__SharedFunctionInfo"}},
     {&V8Layout::shared_name,

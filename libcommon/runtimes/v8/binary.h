@@ -28,7 +28,7 @@ struct V8Layout {
 
   // Numbers of types, as in a Map.
   std::uint32_t js_function, shared_function, bytecode_array, code, instruction_stream, scope_info,
-      script, interpreter_data, feedback_vector;
+      script, interpreter_data;
   std::uint32_t function_wrapper;  ///< SharedFunctionInfoWrapper; 0: none
 
   std::uint32_t map_type;
@@ -60,7 +60,7 @@ struct V8Layout {
   /// In JSFunction, its Code; or if code_handle is not 0, a 32-bit number that its Code has there.
   std::uint32_t function_code, code_handle;
   // Elements of the deoptimization data.
-  std::uint32_t deopt_inlined, deopt_literals, deopt_function, deopt_inlining, deopt_exits;
+  std::uint32_t deopt_literals, deopt_function, deopt_inlining, deopt_exits;
 };
 
 /// Returns the value of a variable, whose name is without "v8dbg_"; nullopt if there is none.

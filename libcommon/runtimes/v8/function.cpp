@@ -147,7 +147,7 @@ std::uint32_t V8Lines::line(V8Heap& heap, std::uint64_t script, std::uint32_t of
 
 /// Reads the script up to `offset`.
 bool V8Lines::extend(V8Heap& heap, Script& script, std::uint32_t offset, const MayRead& may_read) {
-  constexpr std::uint32_t kChunk = 16'384;
+  constexpr std::uint32_t kChunk = 16'384, kPerLine = 8;  // a guess bounds the memory for lines
   constexpr std::size_t kPageBytes = 4096;
   const std::uint32_t width = script.source.has_two_bytes ? 2 : 1;
   std::vector<std::uint8_t> bytes;
@@ -166,10 +166,11 @@ bool V8Lines::extend(V8Heap& heap, Script& script, std::uint32_t offset, const M
       if (unit == '\n' && script.is_after_return)
         script.ends.back() = next;
       else if (unit == '\n' || unit == '\r' || unit == 0x2028 || unit == 0x2029)
-        script.ends.push_back(next), ++lines_;
+        script.ends.push_back(next);
       script.is_after_return = unit == '\r';
     }
     script.read += count;
+    lines_ += count / kPerLine;
   }
   return true;
 }

@@ -89,6 +89,26 @@ std::optional<std::vector<std::byte>> V8Heap::bytes(std::uint64_t array, std::si
   return content;
 }
 
+/// Returns the string that has the characters of a string that is not a sequence of them, and adds
+/// to `offset` where they start; nullopt if they are in several pieces.
+std::optional<std::uint64_t> V8Heap::refers_to(std::uint64_t word, std::uint32_t shape,
+                                               std::uint64_t& offset) {
+  const auto second = field(word, kStringSecond);
+  if (shape == kCons) {  // flat: all of it is in the first part
+    const auto rest = second ? number<std::uint32_t>(*second, kStringLength) : std::nullopt;
+    if (rest != 0U)
+      return std::nullopt;
+  } else if (shape == kSliced) {
+    const auto from = small_integer(second.value_or(1));
+    if (!from || *from < 0)
+      return std::nullopt;
+    offset += static_cast<std::uint64_t>(*from);
+  } else if (shape != kThin) {
+    return std::nullopt;
+  }
+  return field(word, kStringData);
+}
+
 std::optional<V8Heap::Characters> V8Heap::characters(std::uint64_t word) {
   constexpr int kMostSteps = 8;
   std::optional<std::uint32_t> length;
@@ -96,46 +116,25 @@ std::optional<V8Heap::Characters> V8Heap::characters(std::uint64_t word) {
   for (int i = 0; i < kMostSteps; ++i) {
     const auto kind = type(word);
     const auto whole = number<std::uint32_t>(word, kStringLength);
-    const auto first = field(word, kStringData);
-    if (!kind || *kind >= kFirstOther || !whole || !first)
+    if (!kind || *kind >= kFirstOther || !whole)
       return std::nullopt;
+    // That of a slice, which is shorter than its parent.
     length = std::min(length.value_or(*whole), *whole);
-    Characters found{.length = *length, .has_two_bytes = (*kind & kOneByte) == 0};
-    const std::uint64_t skipped = offset * (found.has_two_bytes ? 2 : 1);
-    switch (*kind & kShape) {
-      case kSequence:
-        found.avma = address(word) + kStringData + skipped;
-        return found;
-      case kExternal: {
-        const auto data = field(word, kExternalData);
-        if (!data || (*kind & kUncached) != 0)
-          return std::nullopt;
-        found.avma = *data + skipped;
-        return found;
-      }
-      case kCons: {  // flat: all of it is in the first part
-        const auto second = field(word, kStringSecond);
-        const auto rest = second ? number<std::uint32_t>(*second, kStringLength) : std::nullopt;
-        if (rest != 0U)
-          return std::nullopt;
-        word = *first;
-        break;
-      }
-      case kSliced: {
-        const auto from = small_integer(field(word, kStringSecond).value_or(1));
-        if (!from || *from < 0)
-          return std::nullopt;
-        offset += static_cast<std::uint64_t>(*from);
-        word = *first;
-        // The length is that of the slice, which is shorter than its parent.
-        break;
-      }
-      case kThin:
-        word = *first;
-        break;
-      default:
-        return std::nullopt;
+    const bool has_two_bytes = (*kind & kOneByte) == 0;
+    const std::uint64_t skipped = offset * (has_two_bytes ? 2 : 1);
+    const std::uint32_t shape = *kind & kShape;
+    if (shape == kSequence)
+      return Characters{address(word) + kStringData + skipped, *length, has_two_bytes};
+    if (shape == kExternal) {
+      const auto data = field(word, kExternalData);
+      return data && (*kind & kUncached) == 0
+                 ? std::optional(Characters{*data + skipped, *length, has_two_bytes})
+                 : std::nullopt;
     }
+    const auto next = refers_to(word, shape, offset);
+    if (!next)
+      return std::nullopt;
+    word = *next;
   }
   return std::nullopt;
 }

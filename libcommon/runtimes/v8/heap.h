@@ -64,6 +64,8 @@ class V8Heap {
   [[nodiscard]] Memory& memory() noexcept { return memory_; }
 
  private:
+  std::optional<std::uint64_t> refers_to(std::uint64_t word, std::uint32_t shape,
+                                         std::uint64_t& offset);
   bool append(std::string& out, const Characters& piece);
 
   Memory& memory_;

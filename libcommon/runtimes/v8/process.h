@@ -131,7 +131,6 @@ class V8Process {
   std::size_t effort_ = 0;  ///< in this period
   std::size_t places_ = 0;  ///< whose functions are kept in codes_ and bytecodes_
   bool has_unknown_ = false, has_changed_ = false;
-  bool is_gone_ = false;  ///< the process has no memory any more
 };
 
 }  // namespace pe::runtimes
