@@ -40,7 +40,7 @@ enum class ScriptKind : std::uint8_t {
   kJavaStub,      ///< code that the runtime has made for its own purposes; without file and line
   kPhp,
   kRuby,
-  kNode,          ///< by its interpreter
+  kNode,  ///< by its interpreter
   kNodeCompiled,
   kNodeInlined,
   kNodeStub,

@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(a_path_starts_with_the_runtime_and_the_kind) {
   BOOST_TEST(script_path(function) == "[java-jit] a.B.c a/B.java:7");
   for (const ScriptKind kind :
        {ScriptKind::kPython, ScriptKind::kJava, ScriptKind::kJavaCompiled, ScriptKind::kJavaInlined,
-         ScriptKind::kJavaStub, ScriptKind::kPhp, ScriptKind::kRuby, ScriptKind::kNode,
-         ScriptKind::kNodeCompiled, ScriptKind::kNodeInlined, ScriptKind::kNodeStub}) {
+        ScriptKind::kJavaStub, ScriptKind::kPhp, ScriptKind::kRuby, ScriptKind::kNode,
+        ScriptKind::kNodeCompiled, ScriptKind::kNodeInlined, ScriptKind::kNodeStub}) {
     function.kind = kind;
     BOOST_CHECK(parse_script_path(script_path(function)) == function);
   }
