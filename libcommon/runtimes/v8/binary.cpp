@@ -201,7 +201,9 @@ std::optional<V8Binary> find_v8(const objects::Image& image) {
   binary.segments = {image.segments().begin(), image.segments().end()};
   const auto major = int_at(image, symbols.major);
   const auto minor = int_at(image, symbols.minor);
-  if (!major || !minor || binary.builtins.empty() || symbols.variables.empty())
+  if (binary.builtins.empty())
+    binary.unknown = "a stripped Node";
+  else if (!major || !minor || symbols.variables.empty())
     binary.unknown = "a Node without descriptions of its structures";
   else if (!is_tested(*major, *minor))
     binary.unknown = fmt::format("a Node with V8 {}.{}", *major, *minor);
