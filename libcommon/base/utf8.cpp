@@ -4,6 +4,7 @@
 #include <utf8cpp/utf8.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace pe {
 
@@ -21,6 +22,12 @@ CodePoint take_beyond_ascii(std::string_view& text) {
 }
 
 bool is_valid_utf8(std::string_view text) { return utf8::is_valid(text.begin(), text.end()); }
+
+void append_utf8(std::string& text, char32_t value) {
+  constexpr char32_t kLast = 0x10ffff, kFirstSurrogate = 0xd800, kLastSurrogate = 0xdfff;
+  const bool is_valid = value <= kLast && (value < kFirstSurrogate || value > kLastSurrogate);
+  utf8::unchecked::append(is_valid ? value : kReplacement, std::back_inserter(text));
+}
 
 std::string made_valid_utf8(std::string_view text) {
   std::string out;

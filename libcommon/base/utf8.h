@@ -32,6 +32,9 @@ inline CodePoint take_code_point(std::string_view& text) {
 /// Returns whether all of `text` is valid.
 bool is_valid_utf8(std::string_view text);
 
+/// Adds a code point; U+FFFD in place of a surrogate or a value beyond U+10FFFF.
+void append_utf8(std::string& text, char32_t value);
+
 /// Returns the text with U+FFFD in place of each byte that is not valid.
 std::string made_valid_utf8(std::string_view text);
 

@@ -12,34 +12,12 @@
 namespace pe::runtimes {
 namespace {
 
-/// Adds a code point as UTF-8.
-void add_utf8(std::string& text, std::uint32_t value) {
-  constexpr std::uint32_t kLast = 0x10ffff, kFirstSurrogate = 0xd800, kLastSurrogate = 0xdfff;
-  if (value > kLast || (value >= kFirstSurrogate && value <= kLastSurrogate))
-    value = kReplacement;
-  const auto add = [&text](std::uint32_t byte) { text += static_cast<char>(byte); };
-  const auto add_rest = [&](std::uint32_t shift) { add(0x80 | (value >> shift & 0x3f)); };
-  if (value < 0x80)
-    return add(value);
-  if (value < 0x800) {
-    add(0xc0 | value >> 6U);
-  } else if (value < 0x10000) {
-    add(0xe0 | value >> 12U);
-    add_rest(6);
-  } else {
-    add(0xf0 | value >> 18U);
-    add_rest(12);
-    add_rest(6);
-  }
-  add_rest(0);
-}
-
 template <typename Unit>
 std::string utf8_of(Bytes units) {
   std::string text;
   ByteReader reader(units);
   while (const auto unit = reader.take<Unit>())
-    add_utf8(text, *unit);
+    append_utf8(text, *unit);
   return text;
 }
 

@@ -21,29 +21,7 @@ constexpr std::uint32_t kUncached = 16;  // a bit: it does not keep that pointer
 
 constexpr std::size_t kMostV8TextBytes = 1000, kMostV8Pieces = 64;
 
-void append_utf8(std::string& out, std::uint32_t code) {
-  constexpr unsigned kBits = 6;
-  const auto part = [](std::uint32_t bits, std::uint32_t mark) {
-    return static_cast<char>(mark | bits);
-  };
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += part(code >> kBits, 0xc0);
-    out += part(code & 0x3fU, 0x80);
-  } else if (code < 0x10000) {
-    out += part(code >> 2 * kBits, 0xe0);
-    out += part(code >> kBits & 0x3fU, 0x80);
-    out += part(code & 0x3fU, 0x80);
-  } else {
-    out += part(code >> 3 * kBits, 0xf0);
-    out += part(code >> 2 * kBits & 0x3fU, 0x80);
-    out += part(code >> kBits & 0x3fU, 0x80);
-    out += part(code & 0x3fU, 0x80);
-  }
-}
-
-/// Appends UTF-16; made_valid_utf8() replaces lone surrogates.
+/// Appends UTF-16.
 void append_utf16(std::string& out, std::span<const std::uint16_t> units) {
   for (std::size_t i = 0; i < units.size(); ++i) {
     const std::uint32_t unit = units[i];
@@ -179,7 +157,7 @@ std::optional<std::string> V8Heap::text(std::uint64_t word) {
     left.push_back(*second);
     left.push_back(*first);
   }
-  return made_valid_utf8(out);
+  return out;
 }
 
 }  // namespace pe::runtimes
