@@ -13,7 +13,7 @@ engines='signal ptrace'
 pe-record -q --engine bpf -o "$dir/bpf.pe" -- true 2>/dev/null && engines="$engines bpf"
 for engine in $engines; do
   # Some kernels allow signals only 250 times a second.
-  [ "$engine" = signal ] && seconds=1.5 || seconds=1.2
+  [ "$engine" = signal ] && seconds=3 || seconds=1.2
   pe-record -v --engine "$engine" -F 997 -o "$dir/php.pe" -- "$php" "$here/php_calls.php" "$seconds" 2>"$dir/err" ||
     fail "$engine: $(cat "$dir/err")"
   grep -Eq '[0-9]+ frames of PHP, [0-9]+ unreadable' "$dir/err" || fail "$engine: details: $(cat "$dir/err")"
@@ -26,12 +26,13 @@ for engine in $engines; do
   within "$engine: fifty" 50 "$(of 'shares Shares::fifty')" 5
   within "$engine: thirty" 30 "$(of 'shares Shares::thirty')" 5
   within "$engine: twenty" 20 "$(of 'shares Shares::twenty')" 5
+  # Each is half of its part, which may have as few as 40 samples.
   for part in 'shares gzcompress' 'catches throws' 'catches handles' 'fibers Fiber::start' 'fibers Fiber::resume'; do
     [[ $part != fibers* || $version != 8.0 ]] || continue
-    at_least "$engine: $part, %" 35 "$(of "$part")"
+    at_least "$engine: $part, %" 25 "$(of "$part")"
   done
   for part in 'magic Magic::__get' 'magic Magic::__call' 'magic Magic::__destruct'; do
-    at_least "$engine: $part, %" 20 "$(of "$part")"
+    at_least "$engine: $part, %" 15 "$(of "$part")"
   done
   for part in 'shares Shares::replaced' 'shares Shares::by_rest'; do
     at_least "$engine: $part, %" 2 "$(of "$part")"

@@ -24,8 +24,9 @@ for engine in $engines; do
   within "$engine: fifty" 50 "$(of 'shares Shares.fifty')" 5
   within "$engine: thirty" 30 "$(of 'shares Shares.thirty')" 5
   within "$engine: twenty" 20 "$(of 'shares Shares.twenty')" 5
+  # Each is half of its part, which may have as few as 40 samples.
   for part in 'shares deflate' 'catches throws' 'catches handles'; do
-    at_least "$engine: $part, %" 35 "$(of "$part")"
+    at_least "$engine: $part, %" 25 "$(of "$part")"
   done
   for part in 'recursion 5001 deep' 'sorts qsort' 'sorts by_value' 'sorts by_value from C' 'generates generate' 'awaits inner' 'executes made' \
     'forks in_child' 'Thread.run in_thread.<locals>.<lambda>' 'enters inside'; do

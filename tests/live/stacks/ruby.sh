@@ -12,7 +12,9 @@ of() { sed -n "s/^\([0-9.]*\) $1\$/\1/p" "$dir/found"; }
 engines='signal ptrace'
 pe-record -q --engine bpf -o "$dir/bpf.pe" -- true 2>/dev/null && engines="$engines bpf"
 for engine in $engines; do
-  pe-record -v --engine "$engine" -F 997 -o "$dir/rb.pe" -- "$ruby" "$here/ruby_calls.rb" .7 2>"$dir/err" ||
+  # Some kernels allow signals only 250 times a second.
+  [ "$engine" = signal ] && seconds=1.4 || seconds=.7
+  pe-record -v --engine "$engine" -F 997 -o "$dir/rb.pe" -- "$ruby" "$here/ruby_calls.rb" "$seconds" 2>"$dir/err" ||
     fail "$engine: $(cat "$dir/err")"
   grep -Eq '[0-9]+ frames of Ruby, [0-9]+ unreadable' "$dir/err" || fail "$engine: details: $(cat "$dir/err")"
   pe-symbolize -q "$dir/rb.pe" | stackfold --annotate >"$dir/folded"
@@ -24,8 +26,9 @@ for engine in $engines; do
   within "$engine: fifty" 50 "$(of 'shares fifty')" 5
   within "$engine: thirty" 30 "$(of 'shares thirty')" 5
   within "$engine: twenty" 20 "$(of 'shares twenty')" 5
+  # Each is half of its part, which may have as few as 40 samples.
   for part in 'catches throws' 'catches handles'; do
-    at_least "$engine: $part, %" 35 "$(of "$part")"
+    at_least "$engine: $part, %" 25 "$(of "$part")"
   done
   for part in 'recursion 3001 deep' 'sorts by_value' 'sorts block in sorts from C' 'fibers block in generate' 'executes made' \
     'dispatches method_missing' 'forks in_child' 'in_thread block in in_thread'; do
