@@ -26,6 +26,9 @@ struct Closing {
   void doubt(std::string_view what, std::string_view fix);
   /// Adds a detail, unless it is empty.
   void detail(std::string_view what);
+  /// Adds how many frames of a runtime were found, and how many of them have no name.  More than
+  /// 5 % of these are a doubt.
+  void named_frames(std::string_view runtime, std::uint64_t frames, std::uint64_t unreadable);
   /// Adds the doubts and details of `other`.
   void add(const Closing& other);
 };

@@ -105,6 +105,8 @@ class FakePython {
     put(lines + layout_.bytes_size, std::uint64_t{table.size()});
     std::memcpy(bytes_.data() + (lines + layout_.bytes_data - kBase), table.data(), table.size());
     const std::uint64_t avma = room(runtimes::kCodeBytes);
+    put(avma, std::uint64_t{2});  // the count of its references
+    put(avma + layout_.name - 8, name);
     put(avma + layout_.name, name);
     put(avma + layout_.file, file);
     put(avma + layout_.first_line, first_line);

@@ -72,9 +72,7 @@ class RuntimeProcesses : public KnownRuntime {
   bool is_in(std::uint32_t pid) override { return !processes_.empty() && processes_.contains(pid); }
 
   void describe(Closing& closing) const override {
-    if (frames_ > 0)
-      closing.detail(plural(frames_, "frame") + " of " + language_ + ", " +
-                     std::to_string(unreadable_) + " unreadable");
+    closing.named_frames(language_, frames_, unreadable_);
     const auto unopened =
         unopened_ + static_cast<std::uint64_t>(std::ranges::count_if(
                         processes_, [](const auto& item) { return item.second.is_unopened(); }));

@@ -136,9 +136,12 @@ void RecordedStream::write_unwound(const stream::Record& record, const unwind::B
   walked.misc |= unwinder_->misc_of_walk();
   has_interpreter_samples_ = has_interpreter_samples_ || interpreters_.contains(sample->pid);
   const bool is_complete = (walked.misc & stream::kMiscComplete) != 0;
+  const bool is_cut = !script_.stack().empty() && !script_.stack().is_complete;
+  if (is_cut && is_complete)
+    walked.misc ^= stream::kMiscComplete ^ stream::kMiscIncomplete;
   const auto merged = scripts_.merge(chain, is_complete, script_.stack());
   const auto text = stream::replace_user_copy(walked, *sample, merged, builder_, left_out);
-  if (left_out > 0)
+  if (left_out > 0 || is_cut)
     scripts_.count_cut();
   const stream::Record finished = stream::view_record(std::as_bytes(std::span(text)));
   return weigher_ ? finish_weighed(finished, *sample) : finish(finished);

@@ -155,6 +155,8 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
       const std::size_t end = call + 1 + (call == 0 ? unpaired.calls : 0);
       add_calls(call, end);
       call = end;
+      if (!script.is_complete && call == calls_.size())
+        return merged_;  // the callers of a stack that was cut are unknown
       continue;
     }
     merged_.push_back(chain[i]);

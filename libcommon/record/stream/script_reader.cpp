@@ -212,7 +212,7 @@ void ScriptReader::open(std::uint32_t pid, const stream::Mapping& mapping) {
   }
   if (const std::string& why = std::get<std::string>(opened); !why.empty())
     unknown_[why] = runtimes::interpreter_of(binary.script.language).versions;
-  else if (!stream::has_ended(static_cast<pid_t>(pid)))
+  else if (stream::is_memory_forbidden(static_cast<pid_t>(pid)))
     forbidden_.insert(pid);
 }
 
@@ -254,11 +254,10 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptF
 
 void ScriptReader::describe(Closing& closing) const {
   for (const auto& [kind, counts] : counts_)
-    if (counts.frames > 0)
-      closing.detail(fmt::format("{} of {}, {} unreadable", plural(counts.frames, "frame"),
-                                 stream::runtime_name(kind), counts.unreadable));
+    closing.named_frames(stream::runtime_name(kind), counts.frames, counts.unreadable);
   if (!forbidden_.empty())
-    closing.doubt(plural(forbidden_.size(), "process") + " of interpreters have unreadable memory",
+    closing.doubt("the memory of " + plural(forbidden_.size(), "process") +
+                      " of interpreters could not be read",
                   "record as the same user, or with CAP_SYS_PTRACE");
   for (const auto& [unknown, versions] : unknown_)
     closing.doubt(unknown + " has functions without names", fmt::format("{} have names", versions));

@@ -73,6 +73,25 @@ class LineReader {
   ByteReader reader_;
 };
 
+/// Returns the fields of a code object that exists and has the frame's mark.
+///
+/// A freed object's first word, where its count of references was, is null or the address of
+/// another free block; programs start at 4 MiB at the lowest.  Immortal objects have a count of
+/// 999,999,999 (3.11), and later one with the sign bit of its lower half (Include/object.h).
+std::optional<CodeFields> live_fields(Memory& memory, const PythonLayout& layout,
+                                      const ScriptFrame& frame) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 22U, kImmortal = 999'999'999;
+  constexpr std::uint64_t kSign = std::uint64_t{1} << 31U, kOverflow = 0xffff;
+  const auto count = memory.value<std::uint64_t>(frame.code);
+  const std::uint64_t low = count.value_or(0) & 0xffff'ffffU;
+  const bool is_count =
+      low != 0 && (low < kMost || low + kMost - kImmortal < 2 * kMost || low >= kSign);
+  if (!is_count || (*count >> 32U & kOverflow) != 0)
+    return std::nullopt;
+  const auto fields = read_code_fields(memory, layout, frame.code);
+  return fields && code_mark(*fields) == frame.mark ? fields : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> read_python_text(Memory& memory, const PythonLayout& layout,
@@ -124,19 +143,21 @@ LineTable read_line_table(Memory& memory, const PythonLayout& layout, const Code
 std::optional<ScriptCode> read_python_code(Memory& memory, const ScriptLayout& layout,
                                            const ScriptFrame& frame) {
   const PythonLayout& python = layout.python;
-  const auto fields = read_code_fields(memory, python, frame.code);
-  if (!fields || code_mark(*fields) != frame.mark)
+  const auto fields = live_fields(memory, python, frame);
+  if (!fields)
     return std::nullopt;
   auto name = read_python_text(memory, python, fields->name, kMostNameCharacters);
-  if (!name)
-    return std::nullopt;
+  auto lines = read_line_table(memory, python, *fields);
   auto file = read_python_text(memory, python, fields->file, kMostFileCharacters).value_or("");
+  memory.forget();
+  if (!name || !live_fields(memory, python, frame))  // freed meanwhile
+    return std::nullopt;
   // From 3.13 on, the loop adds a frame to clean up after a constructor (_Py_InitCleanup,
   // Python/specialize.c).
   const bool is_cleanup = fields->first_line == 0 && file == "__init__" && *name == file;
   return ScriptCode{
       .function = {.name = *std::move(name), .file = std::move(file), .line = fields->first_line},
-      .lines = read_line_table(memory, python, *fields),
+      .lines = std::move(lines),
       .is_hidden = is_cleanup};
 }
 

@@ -37,13 +37,13 @@ struct PythonLayout {
   std::uint32_t end_mark;  ///< one byte: is_entry, or owner
   CallEnd call_end;
   std::uint32_t file;  ///< in PyCodeObject, as the next four
-  std::uint32_t name;
+  std::uint32_t name;  ///< co_qualname; the word before is co_name
   std::uint32_t first_line;
   std::uint32_t line_table;
   std::uint32_t instructions;
   std::uint32_t bytes_size;  ///< in PyBytesObject, as the next
   std::uint32_t bytes_data;
-  std::uint32_t text_length;  ///< in PyASCIIObject, as the next
+  std::uint32_t text_length;  ///< in PyASCIIObject, as the next; the word after is the hash
   std::uint32_t text_state;
   std::uint32_t ascii_data;  ///< the size of PyASCIIObject
   std::uint32_t wide_data;   ///< the size of PyCompactUnicodeObject

@@ -25,6 +25,7 @@ namespace pe::runtimes {
 /// The fields by which a code object differs from another that had its address before.
 struct CodeFields {
   std::uint64_t file = 0, name = 0, line_table = 0;  ///< avma of their objects
+  std::uint64_t name_hash = 0;  ///< of co_name, which always has it, because it is interned
   std::uint32_t first_line = 0;
 
   bool operator==(const CodeFields&) const = default;
@@ -32,7 +33,8 @@ struct CodeFields {
 
 /// Returns the mark of a code object with these fields.
 constexpr std::uint32_t code_mark(const CodeFields& fields) noexcept {
-  return mark_of({fields.name, fields.file, fields.line_table, fields.first_line});
+  return mark_of(
+      {fields.name, fields.file, fields.line_table, fields.name_hash, fields.first_line});
 }
 
 /// Returns nullopt if the code object is unreadable.
@@ -50,6 +52,10 @@ std::optional<CodeFields> read_code_fields(M& memory, const PythonLayout& layout
   std::memcpy(&fields.name, bytes.data() + layout.name, sizeof fields.name);
   std::memcpy(&fields.line_table, bytes.data() + layout.line_table, sizeof fields.line_table);
   std::memcpy(&fields.first_line, bytes.data() + layout.first_line, sizeof fields.first_line);
+  std::uint64_t short_name = 0;
+  if (layout.name >= sizeof short_name)
+    std::memcpy(&short_name, bytes.data() + layout.name - sizeof short_name, sizeof short_name);
+  fields.name_hash = pointer_at(memory, short_name + layout.text_length + sizeof short_name);
   return fields;
 }
 

@@ -63,4 +63,13 @@ std::size_t read_memory(pid_t pid, std::uint64_t avma, std::span<std::byte> into
   return done;
 }
 
+bool is_memory_forbidden(pid_t pid) {
+  std::byte byte{};
+  const iovec local{&byte, 1}, nowhere{nullptr, 1};
+  if (::process_vm_readv(pid, &local, 1, &nowhere, 1, 0) >= 0 || errno != EPERM)
+    return false;
+  const Fd file(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  return !file && (errno == EACCES || errno == EPERM);
+}
+
 }  // namespace pe::stream

@@ -15,4 +15,7 @@ namespace pe::stream {
 /// we may not read it.
 std::size_t read_memory(pid_t pid, std::uint64_t avma, std::span<std::byte> into);
 
+/// Whether we have no right to read the memory of a process; false if it is gone.
+bool is_memory_forbidden(pid_t pid);
+
 }  // namespace pe::stream

@@ -138,9 +138,10 @@ struct PythonScript {
   uint32_t code, caller, instruction;
   uint32_t end_mark;      ///< one byte
   uint32_t has_end_flag;  ///< the mark of the last frame of a call is not 0; else a shim follows
-  uint32_t code_start;    ///< in a code object: the next four count from here
-  uint32_t file, name, line_table;
+  uint32_t code_start;    ///< in a code object: the next five count from here
+  uint32_t file, short_name, name, line_table;
   uint32_t first_line;  ///< four bytes
+  uint32_t text_hash;   ///< in a text
 };
 
 /// Where PHP keeps the file and the line of a function (runtimes/php/layout.h), in bytes.
@@ -186,7 +187,7 @@ struct ScriptFile {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(PythonScript) == 72);
+static_assert(sizeof(PythonScript) == 80);
 static_assert(sizeof(RuleEntry) == 8 && sizeof(Mapping) == 32);
 static_assert(sizeof(ProcessMappings) == 32 + 32 * kMaxMappings);
 }  // namespace pe::unwind

@@ -71,9 +71,12 @@ BOOST_AUTO_TEST_CASE(python_frames_continue_an_incomplete_stack) {
              Chain({kUser, kLeaf, a + 1}));
 }
 
-BOOST_AUTO_TEST_CASE(a_cut_python_stack_is_counted_from_the_leaf) {
+BOOST_AUTO_TEST_CASE(a_cut_python_stack_ends_where_it_was_cut) {
   BOOST_TEST(merged({kUser, kLeaf, kLoop, kCall, kLoop, kMain}, script({a | kEndsCall}, false)) ==
-             Chain({kUser, kLeaf, a + 1, kCall, kLoop, kMain}));
+             Chain({kUser, kLeaf, a + 1}));
+  BOOST_TEST(
+      merged({kUser, kLeaf, kLoop, kCall, kLoop, kMain}, script({a | kEndsCall, b}, false)) ==
+      Chain({kUser, kLeaf, a + 1, kCall, b + 1}));
 }
 
 BOOST_AUTO_TEST_CASE(calls_on_another_native_stack_continue_the_chain) {

@@ -187,6 +187,43 @@ BOOST_AUTO_TEST_CASE(a_code_object_that_was_replaced_before_its_name_was_read_is
   BOOST_TEST(named.functions.empty());
 }
 
+BOOST_DATA_TEST_CASE(a_freed_code_object_has_no_name, kVersions, version) {
+  // The first word of a free block is null or the address of another one.
+  for (const std::uint64_t word : {0UL, 0x2ee566c0UL, 0x7f4dade94e40UL, 0x55d0ffffffffUL}) {
+    FakePython fake(version);
+    const auto code = fake.code("f", "a.py", 1, "");
+    const ScriptFrame frame = frame_of(fake, code);
+    fake.put(code, std::uint64_t{word});
+    ScriptProcess process = fake.process();
+    Named named;
+    process.begin_names();
+    BOOST_TEST(!named.address_of(process, frame), "with " << word);
+  }
+}
+
+BOOST_DATA_TEST_CASE(an_immortal_code_object_has_its_name, kVersions, version) {
+  for (const std::uint64_t count : {999'999'998UL, 0xffff'ffffUL, 0x0004'0000'c000'0000UL}) {
+    FakePython fake(version);
+    const auto code = fake.code("f", "a.py", 1, "");
+    fake.put(code, std::uint64_t{count});
+    ScriptProcess process = fake.process();
+    Named named;
+    process.begin_names();
+    BOOST_TEST(named.address_of(process, frame_of(fake, code)).has_value(), "with " << count);
+  }
+}
+
+BOOST_DATA_TEST_CASE(another_text_in_the_place_of_a_name_changes_the_mark, kVersions, version) {
+  FakePython fake(version);
+  const auto name = fake.ascii("f");
+  const auto code = fake.code(name, fake.ascii("a.py"), 1, "");
+  // co_name is the word before co_qualname.
+  fake.put(code + fake.layout().name - 8, name);
+  const ScriptFrame frame = frame_of(fake, code);
+  fake.put(name + fake.layout().text_length + 8, std::uint64_t{77});
+  BOOST_TEST(frame_of(fake, code).mark != frame.mark);
+}
+
 BOOST_AUTO_TEST_CASE(a_known_code_object_keeps_its_name_when_the_process_is_gone) {
   FakePython fake(FakePython::k311);
   const auto code = fake.code("f", "a.py", 1, "");

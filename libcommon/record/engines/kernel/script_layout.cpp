@@ -10,9 +10,12 @@ std::optional<unwind::PythonScript> kernel_layout_of(const runtimes::PythonLayou
   constexpr std::uint32_t kWordBytes = 8, kHalfBytes = 4;
   const std::uint32_t words = layout.code | layout.caller | layout.instruction | layout.file |
                               layout.name | layout.line_table;
+  if (layout.name < kWordBytes)
+    return std::nullopt;
+  const std::uint32_t short_name = layout.name - kWordBytes;
   // The part of a code object that the kernel's program reads.
   const std::uint32_t first =
-      std::min({layout.file, layout.name, layout.line_table, layout.first_line}) / kWordBytes *
+      std::min({layout.file, short_name, layout.line_table, layout.first_line}) / kWordBytes *
       kWordBytes;
   const std::uint32_t last =
       std::max({layout.file, layout.name, layout.line_table, layout.first_line});
@@ -35,9 +38,11 @@ std::optional<unwind::PythonScript> kernel_layout_of(const runtimes::PythonLayou
       .has_end_flag = layout.call_end == runtimes::CallEnd::kEntryFlag ? 1U : 0U,
       .code_start = first,
       .file = layout.file - first,
+      .short_name = short_name - first,
       .name = layout.name - first,
       .line_table = layout.line_table - first,
-      .first_line = layout.first_line - first};
+      .first_line = layout.first_line - first,
+      .text_hash = layout.text_length + kWordBytes};
 }
 
 unwind::RubyScript kernel_layout_of(const runtimes::RubyLayout& layout) {

@@ -52,7 +52,7 @@ static long search_thread(uint32_t i, struct ThreadSearch* search) {
 /// Finds the states of the current thread in the interpreters.
 static __always_inline void find_states(struct ThreadSearch* search, uint64_t runtime,
                                         uint32_t tid) {
-  enum { kMostThreads = 4096 };
+  enum { kMostThreads = 16384 };
   const struct PythonScript* layout = search->layout;
   search->thread_pointer = bpf_get_current_task_btf()->thread.fsbase;
   search->interpreter = user_word(runtime + layout->first_interpreter);
@@ -93,6 +93,7 @@ static __always_inline bool read_python_mark(struct ScriptScratch* scratch,
   uint64_t sum = add_to_mark(0, code_word(scratch, layout->name));
   sum = add_to_mark(sum, code_word(scratch, layout->file));
   sum = add_to_mark(sum, code_word(scratch, layout->line_table));
+  sum = add_to_mark(sum, user_word(code_word(scratch, layout->short_name) + layout->text_hash));
   scratch->last_mark = add_to_mark(sum, line) >> 32 << 32;
   scratch->last_code = code;
   return true;
