@@ -150,7 +150,9 @@ std::optional<ScriptCode> read_python_code(Memory& memory, const ScriptLayout& l
   auto lines = read_line_table(memory, python, *fields);
   auto file = read_python_text(memory, python, fields->file, kMostFileCharacters).value_or("");
   memory.forget();
-  if (!name || !live_fields(memory, python, frame))  // freed meanwhile
+  // Freed meanwhile, and perhaps replaced by an object with the same fields.
+  if (!name || !live_fields(memory, python, frame) ||
+      read_python_text(memory, python, fields->name, kMostNameCharacters) != name)
     return std::nullopt;
   // From 3.13 on, the loop adds a frame to clean up after a constructor (_Py_InitCleanup,
   // Python/specialize.c).
