@@ -209,17 +209,27 @@ class FakeRuby {
   std::uint64_t thread(std::span<const Frame> frames,
                        std::uint64_t thread_pointer = kThreadPointer) {
     const std::uint64_t state = room(128);
-    std::uint64_t native = state;
-    if (layout_.native_thread != 0) {
-      native = room(64);
-      put(state + layout_.native_thread, native);
-    }
-    put(native + layout_.thread_id, thread_pointer);
+    if (layout_.native_thread != 0)
+      put(state + layout_.native_thread, room(64));
+    run_on(state, thread_pointer);
     const std::uint64_t made = context(frames);
     put(state + layout_.context, made);
     put(made + layout_.thread, state);
     link(ractor_ + layout_.threads, state);
     return state;
+  }
+  /// Makes a native thread run a thread.
+  void run_on(std::uint64_t state, std::uint64_t thread_pointer) {
+    const std::uint32_t to_native = layout_.native_thread;
+    const auto native = to_native != 0 ? get<std::uint64_t>(state + to_native) : state;
+    put(native + layout_.thread_id, thread_pointer);
+  }
+  /// Ends a thread, which stays in the list for a while.
+  void end(std::uint64_t state) {
+    const auto context = get<std::uint64_t>(state + layout_.context);
+    for (const std::uint32_t field :
+         {runtimes::ruby::kStack, runtimes::ruby::kStackWords, runtimes::ruby::kInnermost})
+      put(context + field, std::uint64_t{0});
   }
 
  private:

@@ -53,7 +53,9 @@ std::optional<RubyCodeFields> read_ruby_fields(M& memory, const RubyLayout& layo
   return fields;
 }
 
-/// Returns the execution context of an rb_thread_t if it is that thread's; otherwise 0.
+/// Returns the execution context of an rb_thread_t if it is that thread's and has a VM stack;
+/// otherwise 0.  A Ruby thread that has ended keeps the identity of its native thread, which may
+/// run the next one, but not its VM stack (rb_threadptr_root_fiber_terminate(), cont.c).
 template <typename M>
 std::uint64_t ruby_context(M& memory, const RubyLayout& layout, std::uint64_t state,
                            std::uint64_t thread_pointer) {
@@ -62,7 +64,9 @@ std::uint64_t ruby_context(M& memory, const RubyLayout& layout, std::uint64_t st
   if (native == 0 || pointer_at(memory, native + layout.thread_id) != thread_pointer)
     return 0;
   const std::uint64_t context = pointer_at(memory, state + layout.context);
-  return context != 0 && pointer_at(memory, context + layout.thread) == state ? context : 0;
+  const bool is_running = context != 0 && pointer_at(memory, context + layout.thread) == state &&
+                          pointer_at(memory, context + ruby::kStack) != 0;
+  return is_running ? context : 0;
 }
 
 /// Returns the execution context of the fiber that has resumed another one; 0 if there is none.

@@ -144,6 +144,24 @@ BOOST_DATA_TEST_CASE(a_thread_structure_that_another_thread_has_now_is_not_used,
   BOOST_TEST(frames_of(process).frames.empty());
 }
 
+BOOST_DATA_TEST_CASE(a_native_thread_runs_one_ruby_thread_after_another, kVersions, version) {
+  FakeRuby fake(version);
+  const auto first = fake.code("first", "a.rb", 1), second = fake.code("second", "a.rb", 2);
+  const auto next = fake.thread(Frames{{second, 0}}, 5);
+  const auto ended = fake.thread(Frames{{first, 0}});  // is before the next one in the list
+  ScriptProcess knows = fake.process();
+  BOOST_TEST(frames_of(knows).frames.size() == 1U);
+  fake.end(ended);
+  BOOST_TEST(frames_of(knows).frames.empty());
+  fake.run_on(next, FakeRuby::kThreadPointer);
+  ScriptProcess searches = fake.process();
+  for (ScriptProcess* const process : {&knows, &searches}) {
+    const auto& read = frames_of(*process);
+    BOOST_TEST_REQUIRE(read.frames.size() == 1U);
+    BOOST_TEST(read.frames[0].code == fake.body_of(second));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(cycles_of_threads_and_ractors_end) {
   FakeRuby fake(FakeRuby::k33);
   const auto ractor = fake.ractor();
@@ -163,8 +181,8 @@ BOOST_AUTO_TEST_CASE(a_stack_of_a_claimed_huge_size_is_cut) {
   BOOST_TEST(frames_of(process).frames.size() == runtimes::kMostScriptFrames);
   BOOST_TEST(!frames_of(process).is_complete);
   const auto context = fake.get<std::uint64_t>(state + fake.layout().context);
-  fake.put(context + runtimes::ruby::kStack, std::uint64_t{0});
-  fake.put(context + runtimes::ruby::kStackWords, ~std::uint64_t{0} / 8);
+  fake.put(context + runtimes::ruby::kStack, std::uint64_t{8});
+  fake.put(context + runtimes::ruby::kStackWords, ~std::uint64_t{0} / 8 - 1);
   fake.put(context + runtimes::ruby::kInnermost, fake.room(64));
   BOOST_TEST(frames_of(process).frames.size() <= runtimes::kMostScriptFrames);
   BOOST_TEST(!frames_of(process).is_complete);

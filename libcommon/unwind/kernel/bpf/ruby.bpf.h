@@ -36,15 +36,17 @@ struct RubySearch {
   uint64_t context;          ///< is found if it is not 0
 };
 
-/// Returns the execution context of a thread's structure if it is the current thread's; otherwise
-/// 0.
+/// Returns the execution context of a thread's structure if it is the current thread's and has a VM
+/// stack; otherwise 0.  One that has ended has lost its stack, but keeps what else is compared.
 static __always_inline uint64_t ruby_context(const struct RubySearch* search, uint64_t state) {
   const struct RubyScript* layout = search->layout;
   const uint64_t native = layout->native_thread ? user_word(state + layout->native_thread) : state;
   if (!native || user_word(native + layout->thread_id) != search->thread_pointer)
     return 0;
   const uint64_t context = user_word(state + layout->context);
-  return context && user_word(context + layout->thread) == state ? context : 0;
+  if (!context || user_word(context + layout->thread) != state)
+    return 0;
+  return user_word(context) ? context : 0;  // the stack is the first field
 }
 
 /// Examines the next thread, or starts with the next ractor.
