@@ -46,7 +46,7 @@ LANGUAGES = {
                   ("forks", "in_child"), ("in_thread", "block in in_thread")],
         "checked": {},
         "leaves": False,
-        "roots": ["<main>", "<internal:gem_prelude>", "block (2 levels) in threads"],
+        "roots": ["<main>", "<internal:gem_prelude>", "block (3 levels) in threads"],
         "unnoted": r"rescue in |ensure in |<compiled>",
     },
 }
