@@ -379,9 +379,9 @@ std::string java_memory() {
 }
 
 /// The version's number among those of the target, and the memory of a process with it: an
-/// interpreted function, and a compiled one into which it was inlined.
+/// interpreted function, and compiled ones into which it was inlined.
 std::string v8_memory(char number, std::uint32_t major, std::uint32_t minor) {
-  constexpr std::uint32_t kTurbofan = 12;
+  constexpr std::uint32_t kMaglev = 11, kTurbofan = 12;
   FakeV8 fake(major, minor);
   const auto script = fake.script(fake.text("/srv/a.js"), fake.text("first\nsecond\nthird\n"));
   const auto outer = fake.function(fake.joined_text(fake.text("ou"), fake.text("ter"), 5),
@@ -393,6 +393,17 @@ std::string v8_memory(char number, std::uint32_t major, std::uint32_t minor) {
   const auto start = fake.code(136 * 8 / 64 * 64, kTurbofan, data,
                                fake.byte_array("\x14\x84\x80\x80\x80\x10\x14\x02"));
   fake.put_text(start, std::string_view("\x55\x48\x89\xe5\x90\x48\x8b\xe5\x5d\xc3", 10));
+  if (fake.layout().deopt_first != 0) {  // calls are described
+    constexpr std::uint64_t kPlace = 136 * 16, kCallBytes = 448;
+    constexpr std::string_view kTranslations(
+        "\x0e\0\4\4\1\2\0\0\0\x25\1\0\2\0\0\x0e\x0f\4\4\x2f\1\0\2\0\0", 25);
+    const FakeV8::Calls calls{{{1, 204, 0}, {137, 208, 15}}, kTranslations};
+    const auto called =
+        fake.code(kPlace, kMaglev,
+                  fake.deopt_data(outer.shared, {outer.shared, inner.shared}, "", 300, calls),
+                  fake.byte_array(""), kCallBytes);
+    fake.calls_after(called + kCallBytes, true, calls);
+  }
   fake.put(FakeV8::kCode, pe::runtimes::V8Frame{outer.function, outer.bytecodes, 0x4000000000});
   const auto& bytes = fake.bytes();
   return number + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -215,10 +215,43 @@ class FakeV8 {
   }
   [[nodiscard]] std::uint64_t last_code() const noexcept { return last_code_; }
 
+  /// The call of a piece of code, with a deoptimization entry that starts at an offset of the
+  /// translations.
+  struct Call {
+    std::uint8_t returns_to, replaced_by;
+    std::int32_t translation;
+  };
+  /// The calls of a piece of code.
+  struct Calls {
+    std::vector<Call> calls;
+    std::string_view translations;
+  };
+  /// Writes the table of calls that follows code, after one call that is not described.
+  void calls_after(std::uint64_t end, bool is_maglev, const Calls& calls) {
+    constexpr std::uint32_t kSizes = 1U | 1U << 1U | 1U << 4U | 1U << 7U;  // one byte each
+    put(end + 4, static_cast<std::uint32_t>(calls.calls.size() + 1));
+    put(end + 8, kSizes);
+    std::uint64_t at = end + (is_maglev ? 16 : 12);
+    const auto add = [&](std::uint8_t returns_to, std::size_t number, std::uint8_t replaced_by) {
+      for (const std::size_t byte : {std::size_t{returns_to}, number, std::size_t{replaced_by}})
+        put(at++, static_cast<std::uint8_t>(byte));
+      at += is_maglev ? 2 : 1;
+    };
+    add(5, 0, 0);
+    for (std::size_t i = 0; i < calls.calls.size(); ++i)
+      add(calls.calls[i].returns_to, i + 1,
+          static_cast<std::uint8_t>(calls.calls[i].replaced_by + 1));
+  }
+
   /// Deoptimization data of a function, into which `inlined` were inlined.
   std::uint64_t deopt_data(std::uint64_t shared, const std::vector<std::uint64_t>& inlined,
-                           std::string_view inlinings, std::int32_t exits = 100) {
+                           std::string_view inlinings, std::int32_t exits = 100,
+                           const Calls& calls = {}) {
     std::vector<std::uint64_t> elements(12, small(0));
+    for (const Call& call : calls.calls)
+      for (const std::int32_t value : {0, call.translation, 0})
+        elements.push_back(small(value));
+    elements[layout_.deopt_translations] = byte_array(calls.translations);
     if (layout_.function_wrapper != 0) {
       const std::uint64_t wrapper = object(layout_.function_wrapper);
       set(wrapper, 8, shared);

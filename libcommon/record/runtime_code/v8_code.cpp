@@ -53,7 +53,9 @@ std::variant<V8Process, std::string> V8Code::open(runtimes::Memory::Read read,
   return V8Process(std::move(read), *binary.layout);
 }
 
-V8Code::Place V8Code::place_of(std::uint32_t pid, const Process& process, std::uint64_t avma) {
+/// `is_before_return`: it is the byte before a return address.
+V8Code::Place V8Code::place_of(std::uint32_t pid, const Process& process, std::uint64_t avma,
+                               bool is_before_return) {
   Place place{.mapping = history_->processes().find(pid, avma)};
   if (place.mapping == nullptr || place.mapping->file != process.library.file)
     return place;
@@ -61,8 +63,10 @@ V8Code::Place V8Code::place_of(std::uint32_t pid, const Process& process, std::u
   const auto svma = binary != nullptr ? objects::svma_of_code_mapping(binary->segments,
                                                                       place.mapping->file_offset)
                                       : std::nullopt;
-  if (svma)
-    place.builtin = binary->builtin_at(*svma + (avma - place.mapping->start));
+  if (!svma)
+    return place;
+  const std::uint64_t here = *svma + (avma - place.mapping->start);
+  place.builtin = is_before_return ? binary->builtin_of_return(here + 1) : binary->builtin_at(here);
   return place;
 }
 
@@ -173,7 +177,7 @@ bool V8Code::functions(std::uint32_t pid, const WalkedFrame& walked, const unwin
   if (process == nullptr)
     return false;
   const std::uint64_t at = walked.frame.address() - (walked.frame.is_exact() ? 0 : 1);
-  const Place place = place_of(pid, *process, at);
+  const Place place = place_of(pid, *process, at, !walked.frame.is_exact());
   const Replaced replaced{pid, *process, walked, stack, addresses};
   if (place.is_compiled()) {
     add_compiled(replaced, at, place.mapping->start);

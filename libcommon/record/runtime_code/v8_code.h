@@ -60,7 +60,8 @@ class V8Code : public RuntimeProcesses<runtimes::V8Process, runtimes::V8Binary> 
       runtimes::Memory::Read read, const runtimes::V8Binary& binary,
       const stream::Mapping& mapping) override;
 
-  Place place_of(std::uint32_t pid, const Process& process, std::uint64_t avma);
+  Place place_of(std::uint32_t pid, const Process& process, std::uint64_t avma,
+                 bool is_before_return = false);
   std::uint64_t unreadable(std::uint32_t pid);
   void add_interpreted(const Replaced& replaced, const runtimes::V8Frame& frame);
   void add_compiled(const Replaced& replaced, std::uint64_t at, std::uint64_t lowest);

@@ -98,6 +98,8 @@ V8Layout facts_of_v8(std::uint32_t major, std::uint32_t minor) {
   facts.deopt_function = has_wrapper ? 7 : 6;
   facts.deopt_inlining = has_wrapper ? 8 : 7;
   facts.deopt_exits = has_wrapper ? 9 : 8;
+  facts.deopt_first = has_wrapper ? 12 : 0;
+  facts.deopt_translations = 0;
   if (major >= 12) {
     facts.bytecode_positions = 24;
     facts.bytecode_constants = 40;
@@ -188,6 +190,13 @@ std::optional<Builtin> V8Binary::builtin_at(std::uint64_t svma) const noexcept {
   if (after == builtins.begin() || svma >= (after - 1)->end)
     return std::nullopt;
   return (after - 1)->builtin;
+}
+
+std::optional<Builtin> V8Binary::builtin_of_return(std::uint64_t svma) const noexcept {
+  const auto found = std::ranges::lower_bound(builtins, svma, {}, &Range::start);
+  const bool is_start = found != builtins.end() && found->start == svma;
+  return is_start && found->builtin == Builtin::kInterpreter ? Builtin::kInterpreter
+                                                             : builtin_at(svma - 1);
 }
 
 std::optional<V8Binary> find_v8(const objects::Image& image) {

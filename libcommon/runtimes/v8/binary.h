@@ -61,6 +61,9 @@ struct V8Layout {
   std::uint32_t function_code, code_handle;
   // Elements of the deoptimization data.
   std::uint32_t deopt_literals, deopt_function, deopt_inlining, deopt_exits;
+  /// The first element of its entries, and its translations (calls.h); if deopt_first is 0, they
+  /// are not known.
+  std::uint32_t deopt_first, deopt_translations;
 };
 
 /// Returns the value of a variable, whose name is without "v8dbg_"; nullopt if there is none.
@@ -88,6 +91,9 @@ struct V8Binary {
 
   /// Returns the builtin at `svma`; nullopt if none is there.
   [[nodiscard]] std::optional<Builtin> builtin_at(std::uint64_t svma) const noexcept;
+  /// Does the same for a return address.  Frames of the interpreter that replace one of optimized
+  /// code return to the start of a builtin, all others to the byte after a call.
+  [[nodiscard]] std::optional<Builtin> builtin_of_return(std::uint64_t svma) const noexcept;
 };
 
 /// Returns nullopt if the file has no V8, or is not for x86-64.

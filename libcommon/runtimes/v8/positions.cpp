@@ -4,24 +4,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtimes/v8/calls.h"
+
 namespace pe::runtimes {
 namespace {
 
 constexpr std::size_t kMostV8Scopes = 32, kMostV8Inlinings = 4096;
 
 std::optional<std::int64_t> take_v8_number(ByteReader& reader) {
-  constexpr unsigned kBits = 7, kMostShift = 63;
-  constexpr std::uint8_t kMore = 0x80;
-  std::uint64_t coded = 0;
-  for (unsigned shift = 0; shift <= kMostShift; shift += kBits) {
-    const auto byte = reader.take<std::uint8_t>();
-    if (!byte)
-      return std::nullopt;
-    coded |= std::uint64_t{*byte & 0x7fU} << shift;
-    if ((*byte & kMore) == 0)
-      return static_cast<std::int64_t>((coded >> 1U) ^ (0 - (coded & 1U)));
-  }
-  return std::nullopt;
+  const auto coded = take_v8_coded(reader);
+  return coded ? std::optional(static_cast<std::int64_t>((*coded >> 1U) ^ (0 - (*coded & 1U))))
+               : std::nullopt;
 }
 
 std::optional<V8Position> position_of(std::uint64_t coded) {
@@ -49,15 +42,6 @@ std::optional<Inlining> inlining_at(Bytes table, std::int32_t number) {
   const auto function = reader.take<std::int32_t>();
   const auto call = coded ? position_of(*coded) : std::nullopt;
   return call && function ? std::optional(Inlining{*call, *function}) : std::nullopt;
-}
-
-/// Returns the SharedFunctionInfo to which a word of the deoptimization data leads.
-std::optional<std::uint64_t> shared_of(V8Heap& heap, std::optional<std::uint64_t> word) {
-  constexpr std::uint32_t kWrapped = 8;
-  const V8Layout& layout = heap.layout();
-  if (word && layout.function_wrapper != 0 && heap.has_type(*word, layout.function_wrapper))
-    word = heap.field(*word, kWrapped);
-  return word && heap.has_type(*word, layout.shared_function) ? word : std::nullopt;
 }
 
 /// Whether there are entries of a function, and of all into which it was inlined.
@@ -97,7 +81,7 @@ std::optional<std::uint32_t> add_inlined(V8Heap& heap, const V8Scopes& described
     if (!inlining || inlining->function < 0 || !literals || scopes.size() >= kMostV8Scopes)
       return std::nullopt;
     const auto shared =
-        shared_of(heap, heap.element(*literals, static_cast<std::uint32_t>(inlining->function)));
+        v8_shared_of(heap, heap.element(*literals, static_cast<std::uint32_t>(inlining->function)));
     // Only earlier functions can call a later one.
     if (!shared || inlining->call.inlining >= position.inlining)
       return std::nullopt;
@@ -108,6 +92,29 @@ std::optional<std::uint32_t> add_inlined(V8Heap& heap, const V8Scopes& described
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> take_v8_coded(ByteReader& reader) {
+  constexpr unsigned kBits = 7, kMostShift = 63;
+  constexpr std::uint8_t kMore = 0x80;
+  std::uint64_t coded = 0;
+  for (unsigned shift = 0; shift <= kMostShift; shift += kBits) {
+    const auto byte = reader.take<std::uint8_t>();
+    if (!byte)
+      return std::nullopt;
+    coded |= std::uint64_t{*byte & 0x7fU} << shift;
+    if ((*byte & kMore) == 0)
+      return coded;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> v8_shared_of(V8Heap& heap, std::optional<std::uint64_t> word) {
+  constexpr std::uint32_t kWrapped = 8;
+  const V8Layout& layout = heap.layout();
+  if (word && layout.function_wrapper != 0 && heap.has_type(*word, layout.function_wrapper))
+    word = heap.field(*word, kWrapped);
+  return word && heap.has_type(*word, layout.shared_function) ? word : std::nullopt;
+}
 
 std::optional<V8PositionEntry> v8_position_at(Bytes table, std::uint32_t code_offset,
                                               bool has_marks) {
@@ -143,14 +150,19 @@ std::optional<V8PositionEntry> v8_position_at(Bytes table, std::uint32_t code_of
 std::vector<V8Scope> v8_scopes_at(V8Heap& heap, const V8Scopes& described,
                                   std::uint32_t code_offset) {
   const V8Layout& layout = heap.layout();
-  const auto outermost = shared_of(heap, heap.element(described.deopt_data, layout.deopt_function));
+  const auto outermost =
+      v8_shared_of(heap, heap.element(described.deopt_data, layout.deopt_function));
   if (!outermost)
     return {};
   // After the code there are exits.  A return address there replaces that of a frame whose code has
-  // become invalid: its place in the code is lost.
+  // become invalid: unless the call is described, its place in the code is lost.
   const auto exits =
       V8Heap::small_integer(heap.element(described.deopt_data, layout.deopt_exits).value_or(1));
   const bool is_exit = exits && *exits > 0 && code_offset >= static_cast<std::uint32_t>(*exits);
+  if (is_exit || described.may_lack_entries || exits == static_cast<std::int64_t>(code_offset) + 1)
+    if (auto scopes = v8_scopes_of_call(heap, described, code_offset + 1);
+        !scopes.empty() && scopes.back().shared == *outermost)
+      return scopes;
   const auto entry = is_exit
                          ? std::nullopt
                          : v8_position_at(described.table, code_offset, layout.has_position_marks);

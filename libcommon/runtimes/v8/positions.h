@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,9 @@
 #include "runtimes/v8/heap.h"
 
 namespace pe::runtimes {
+
+/// Returns a number of 7 bits a byte; nullopt if it has too many bytes, or too few are left.
+std::optional<std::uint64_t> take_v8_coded(ByteReader& reader);
 
 struct V8Position {
   std::uint32_t offset = 0;    ///< in the script
@@ -51,8 +55,14 @@ struct V8Scopes {
   /// Whether code of functions without positions may have no entries, as that of the compiler
   /// Maglev.  The entry before such code is of another function.
   bool may_lack_entries = false;
+  std::uint64_t calls = 0;  ///< avma of its table of calls (calls.h); 0: unknown
+  /// Is called with a number of pages that are read for calls.  If it returns false, they are not.
+  std::function<bool(std::size_t pages)> may_read = [](std::size_t) { return true; };
 };
-/// Returns the functions at `code_offset`, the innermost first.  Only the last one was compiled on
+/// Returns the SharedFunctionInfo to which a word of the deoptimization data leads.
+std::optional<std::uint64_t> v8_shared_of(V8Heap& heap, std::optional<std::uint64_t> word);
+/// Returns the functions at `code_offset`, an instruction or the byte before a return address, the
+/// innermost first.  Only the last one was compiled on
 /// its own.  Returns nothing if it is unknown, and no inlined ones if they are.
 std::vector<V8Scope> v8_scopes_at(V8Heap& heap, const V8Scopes& described,
                                   std::uint32_t code_offset);

@@ -161,9 +161,15 @@ std::vector<std::uint64_t> V8Process::name_optimized(Code& code, std::uint64_t a
     code.positions =
         heap_.bytes(code.fields.positions, kMostPositionBytes).value_or(std::vector<std::byte>());
   spend(1 + code.positions.size() / kV8PageBytes);
-  auto scopes = v8_scopes_at(
-      heap_, {code.fields.data, code.positions, code.fields.kind == V8CodeFields::Kind::kMaglev},
-      static_cast<std::uint32_t>(avma - code.fields.start));
+  auto scopes = v8_scopes_at(heap_,
+                             {.deopt_data = code.fields.data,
+                              .table = code.positions,
+                              .may_lack_entries = code.fields.kind == V8CodeFields::Kind::kMaglev,
+                              .calls = code.fields.end,
+                              .may_read = [this](std::size_t pages) { return spend(pages); }},
+                             static_cast<std::uint32_t>(avma - code.fields.start));
+  if (!spend(0))
+    return {0};  // what is known may be a part
   if (scopes.empty())
     if (const auto shared = shared_of_function(heap_, frame.function);
         shared && is_code_of(code.fields, frame.function))

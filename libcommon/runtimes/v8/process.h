@@ -7,6 +7,9 @@
 // known, or is in a script of which another function is.  All of this is compared once in each
 // period, which begin_period() starts.
 //
+// Each caller in optimized code is right, also an inlined one (calls.h).  For an innermost
+// instruction there may only be the function that was compiled: then inlined ones are left out.
+//
 // A malicious process can make reading expensive, so the effort of a period is limited.  What is
 // beyond the limit is unreadable until the next one.
 // SPDX-License-Identifier: MIT

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The functions of a Node program that was started without any flag (up to Node 22) have names, between the native functions that
+# The functions of a Node program that was started without any flag have names, between the native functions that
 # call them and that they call: interpreted, compiled and inlined ones; in shares, recursion, callbacks from a sort
 # and a replacement, closures, methods, generators, asynchronous functions, exceptions and worker threads.  No
 # function has a caller that it cannot have.  Node's own profiler finds the same shares.
@@ -95,12 +95,9 @@ END
 mark='_\[[sji]\];'  # the end of a function's name
 # of FUNCTION PATTERN: the percentage of matching stacks among those with a function
 of() { grep -E ";w$1$mark" "$dir/folded" >"$dir/part"; share "$2" "$dir/part"; }
-# Functions that the compiler Maglev has inlined are missing, see pe-record(1).
-flags=()
-case $(node -p 'process.versions.v8') in 13.* | 14.*) flags=(--no-maglev) ;; esac
 start() {  # NODE-OPTION...
   rm -f "$dir/ready"
-  node "${flags[@]}" "$@" "$dir/work.js" "$dir/ready" & target=$!
+  node "$@" "$dir/work.js" "$dir/ready" & target=$!
   await "$dir/ready"
 }
 record() {  # LABEL ENGINE
@@ -140,7 +137,7 @@ kill $target
 # Another thread than the first one has the same functions.
 pe-symbolize -q "$dir/node.pe" | stackfold --tid >"$dir/threads"
 at_least 'threads' 2 "$(sed -n 's/;.*;wTick;.*//p' "$dir/threads" | sort -u | grep -c .)"
-start --no-opt --no-sparkplug
+start --no-opt --no-maglev --no-sparkplug
 record interpreter "${engines##* }"
 at_least 'interpreted, %' 90 "$(of Shares ';wSpin_\[s\]')"
 expect 'interpreted: lines' 1 "$(pe-symbolize -q --lines "$dir/node.pe" | stackfold --lines | grep -c -m1 ";wAll:work.js:46;wShares:work.js:1[4-6];wFifty:")"

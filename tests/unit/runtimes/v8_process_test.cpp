@@ -217,6 +217,114 @@ BOOST_AUTO_TEST_CASE(code_of_maglev_may_lack_positions) {
   BOOST_TEST(count(768, at_end) == 1U);
 }
 
+namespace {
+
+// Instructions of translations.  Operands with a sign are twice their value.
+constexpr std::string_view kArguments("\x0a\4\2\2", 4), kBuiltin("\2\0\2\0", 4);
+constexpr std::string_view kValues("\x25\x26\x82\1\x28\x0b", 6);  // three
+
+std::string starts(char back, char frames) {
+  return {'\x0e', back, static_cast<char>(2 * frames), static_cast<char>(2 * frames)};
+}
+std::string interpreted(char bytecode, char literal) {
+  const int coded = bytecode >= 0 ? 2 * bytecode : 1 - 2 * bytecode;
+  return {'\1', static_cast<char>(coded), static_cast<char>(2 * literal), '\0', '\0'};
+}
+
+/// Code into which functions were inlined that have no source positions.
+struct Calling {
+  Calling(std::uint32_t major, std::uint32_t minor, std::uint32_t kind,
+          const std::vector<FakeV8::Call>& calls, std::string_view translations)
+      : program(major, minor) {
+    FakeV8& fake = program.fake;
+    const auto positions = Table(major >= 14).add(0, 0).add(4, 11).bytes();
+    const auto outer = program.function("outer", 0, positions);
+    const auto middle = program.function("middle", 10);
+    const auto inner = program.function("inner", 20);
+    const auto data = fake.deopt_data(outer.shared, {middle.shared, inner.shared, outer.shared}, "",
+                                      100, {calls, translations});
+    constexpr std::uint32_t kBytes = 128;
+    start = fake.code(256, kind, data, fake.byte_array(""), kBytes);
+    fake.calls_after(start + kBytes, kind == kMaglev, {calls, translations});
+  }
+  /// Returns the names of the functions at a place, the innermost first.
+  std::string at(std::uint64_t offset) const {
+    V8Process process = program.fake.open();
+    Named named;
+    std::string names;
+    for (const std::uint64_t address : named.at(process, start + offset)) {
+      const std::uint64_t number = (address - stream::script_address(1)) / stream::kScriptBytes;
+      names += (names.empty() ? "" : "<") + named.functions.at(number).name;
+      if (const std::uint64_t line =
+              address - stream::script_address(static_cast<std::uint32_t>(number + 1)))
+        names += "+" + std::to_string(line);
+    }
+    return names;
+  }
+  Program program;
+  std::uint64_t start = 0;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(names_inlined_functions_at_calls_without_positions) {
+  std::string translations = starts(0, 4) + interpreted(5, 2) + std::string(kValues) +
+                             interpreted(0, 0) + std::string(kArguments) + std::string(kValues) +
+                             interpreted(0, 1) + "\x25";
+  const auto second = static_cast<std::int32_t>(translations.size());
+  // The first five instructions of the first one; then another frame; then the last but one.
+  translations += starts(static_cast<char>(second), 4) + "\x32" + std::string(kBuiltin) +
+                  std::string("\x26\2", 2) + "\x2e" + interpreted(0, 1);
+  const auto third = static_cast<std::int32_t>(translations.size());
+  translations += starts(0, 1) + interpreted(-1, 2) + starts(0, 1);
+  for (const auto& [major, minor] : {std::pair(13U, 6U), {14, 1}}) {
+    const std::vector<FakeV8::Call> calls = {{30, 104, 0}, {40, 108, second}, {50, 112, third}};
+    const Calling calling(major, minor, kMaglev, calls, translations);
+    BOOST_TEST(calling.at(29) == "inner<middle<outer+2");
+    BOOST_TEST(calling.at(39) == "inner<middle<outer+2");
+    BOOST_TEST(calling.at(49) == "outer");
+    BOOST_TEST(calling.at(30) == "outer");  // not after a call
+    BOOST_TEST(calling.at(4) == "outer");   // after one that is not described
+    // A return address that was replaced.
+    BOOST_TEST(calling.at(103) == "inner<middle<outer+2");
+    BOOST_TEST(calling.at(104) == "outer");
+    const Calling optimized(major, minor, kTurbofan, calls, translations);
+    BOOST_TEST(optimized.at(103) == "inner<middle<outer+2");
+  }
+  const Calling unknown(12, 4, kMaglev, {{30, 104, 0}}, translations);
+  BOOST_TEST(unknown.at(29) == "outer");
+}
+
+BOOST_AUTO_TEST_CASE(names_no_inlined_function_by_a_translation_that_is_wrong) {
+  const std::string whole = interpreted(5, 2) + interpreted(0, 1);
+  const auto at = [](const std::string& translation, std::int32_t start = 0) {
+    return Calling(13, 6, kMaglev, {{30, 104, start}}, translation).at(29);
+  };
+  BOOST_TEST(at(starts(0, 2) + whole) == "inner<outer+2");
+  BOOST_TEST(at(starts(0, 3) + whole) == "outer");  // a frame is missing
+  BOOST_TEST(at(starts(0, 2) + interpreted(5, 2) + starts(0, 1) + whole) == "outer");
+  BOOST_TEST(at(starts(0, 2) + interpreted(0, 1) + interpreted(5, 2)) == "outer");  // the order
+  BOOST_TEST(at(starts(0, 2) + interpreted(5, 2) + interpreted(0, 9)) == "outer");  // no literal
+  BOOST_TEST(at(whole) == "outer");                                                 // no start
+  BOOST_TEST(at(starts(0, 2) + whole, 500) == "outer");                             // elsewhere
+  BOOST_TEST(at(starts(9, 2) + whole) == "outer");           // before the first one
+  BOOST_TEST(at(starts(0, 2) + "\x2e" + whole) == "outer");  // as none
+  BOOST_TEST(at(starts(0, 2) + "\x2d" + whole) == "outer");  // none is the same
+}
+
+BOOST_AUTO_TEST_CASE(
+    a_frame_that_replaces_one_of_optimized_code_returns_to_the_start_of_a_builtin) {
+  using Builtin = runtimes::V8Binary::Builtin;
+  runtimes::V8Binary binary;
+  binary.builtins = {
+      {100, 120, Builtin::kOther}, {128, 160, Builtin::kInterpreter}, {192, 200, Builtin::kOther}};
+  BOOST_CHECK(binary.builtin_of_return(128) == Builtin::kInterpreter);
+  BOOST_CHECK(binary.builtin_of_return(129) == Builtin::kInterpreter);
+  BOOST_CHECK(binary.builtin_of_return(120) == Builtin::kOther);
+  BOOST_CHECK(!binary.builtin_of_return(192));
+  BOOST_CHECK(!binary.builtin_at(127));
+}
+
 BOOST_AUTO_TEST_CASE(names_code_of_the_baseline_compiler_and_stubs) {
   Program program;
   FakeV8& fake = program.fake;
