@@ -18,8 +18,9 @@ using testing::require;
 
 constexpr std::uint32_t kVersions[][2] = {{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 1}};
 
-void read_all(runtimes::V8Process& process, std::span<const std::byte> memory) {
-  std::uint32_t number = 0;
+/// `number` counts the functions, which the process keeps from one period to the next.
+void read_all(runtimes::V8Process& process, std::span<const std::byte> memory,
+              std::uint32_t& number) {
   const auto on_new = [&](const stream::ScriptFunction& function) {
     const auto again = stream::parse_script_path(stream::script_path(function));
     require(again && again->line == function.line && again->kind == function.kind);
@@ -62,8 +63,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   runtimes::V8Process process(
       [&](auto avma, auto into) { return FakeV8::read(memory, avma, into); },
       FakeV8::layout(version[0], version[1]));
+  std::uint32_t number = 0;
   for (int period = 0; period < 2; ++period) {
-    read_all(process, memory);
+    read_all(process, memory, number);
     process.begin_period();
   }
   return 0;

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
-#include "inprocess/command.h"
 #include "record/engines/kernel/marks.h"
 #include "record/engines/refused.h"
 #include "record/own_rights.h"
@@ -60,24 +59,12 @@ void CounterSource::start() {
     start_clock(read_ns);
   counters_->start();
   if (bpf_)
-    read_scripts();
+    bpf_->read_scripts(*stream_);
+  expect_command();
   unreadable_ = write_running(*stream_, counters_->layout(), session_.target());
   if (bpf_) {  // it samples from now on: the tables of large programs take a second
     bpf_->begin(*stream_, session_.target(), read_ns);
     start_clock(monotonic_ns());
-  }
-}
-
-/// Reads the stacks of interpreters.  The command's is found before the command starts.
-void CounterSource::read_scripts() {
-  bpf_->read_scripts(*stream_);
-  if (session_.child() == nullptr)
-    return;
-  try {
-    for (const std::string& program : inprocess::programs_of(inprocess::find_program(program_)))
-      bpf_->expect_program(program);
-  } catch (const CommandError&) {
-    // The child reports it.
   }
 }
 

@@ -26,7 +26,6 @@ class CounterSource final : public RingSource {
 
  private:
   /// Samples start: the duration, the target's CPU time and our own count from `now_ns`.
-  void read_scripts();
   void start_clock(std::uint64_t now_ns);
   void set_weights();
   void check_hits();

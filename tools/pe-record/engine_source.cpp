@@ -46,6 +46,7 @@ void EngineSource::start() {
   write_head(*stream_, {&engine_->event(), 1},
              request_.engine == record::Engine::kSignal ? "signal" : "ptrace");
   unreadable_ = write_running(*stream_, engine_->event().attr, session_.target());
+  expect_command();
   if (engine_->sampled_time())
     time_.emplace(session_.target());
   engine_->start();

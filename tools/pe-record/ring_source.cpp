@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/plural.h"
+#include "inprocess/command.h"
 #include "record/stream/whole_stream.h"
 
 namespace pe::recorder {
@@ -15,6 +17,21 @@ void RingSource::open_stream(const perf_event_attr& attr, const std::vector<std:
     session_.note(note);
   stream_.emplace(*writer_, attr, request_, bpf_ ? &bpf_->tables() : nullptr);
   drain_.emplace(*stream_, attr, bpf_.get());
+}
+
+void RingSource::expect_command() {
+  if (session_.child() == nullptr)
+    return;
+  try {
+    const std::string path = inprocess::find_program(session_.request().command.front());
+    for (const std::string& program : inprocess::programs_of(path)) {
+      stream_->expect_program(program);
+      if (bpf_)
+        bpf_->expect_program(*stream_, program);
+    }
+  } catch (const CommandError&) {
+    // The child reports it.
+  }
 }
 
 std::string RingSource::progress() const { return plural(drain_->passed().samples, "sample"); }

@@ -33,6 +33,9 @@ class RingSource : public record::Source {
   /// Opens the output, prints `notes`, and sets up the stream.  All records have the layout of
   /// `attr`.  Samples come from bpf_ if it is not null.
   void open_stream(const perf_event_attr& attr, const std::vector<std::string>& notes);
+  /// Examines the session's command, and its interpreters, before it starts: processes with short
+  /// lives must not wait for that.
+  void expect_command();
   /// Waits for copies of binaries.  Returns the closing lines, without the source's own.
   record::Closing close_stream(const record::Passed& passed);
 

@@ -26,13 +26,13 @@ class JavaCode : public RuntimeProcesses<runtimes::HotspotProcess, JavaBinary> {
   explicit JavaCode(OnRuntimeFunction on_function)
       : RuntimeProcesses(std::move(on_function), "Java", "Java 17 to 25") {}
 
+  [[nodiscard]] bool may_have(std::string_view path) const override;
   std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;
   bool are_outdated(std::uint32_t pid, std::span<const unwind::Frame> frames) override;
   bool functions(std::uint32_t pid, const WalkedFrame& walked, const unwind::StackView& stack,
                  std::vector<std::uint64_t>& addresses) override;
 
  private:
-  [[nodiscard]] bool may_have(std::string_view path) const override;
   [[nodiscard]] std::optional<JavaBinary> find(const objects::Image& image) const override;
   [[nodiscard]] std::variant<runtimes::HotspotProcess, std::string> open(
       runtimes::Memory::Read read, const JavaBinary& binary,

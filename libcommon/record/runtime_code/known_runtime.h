@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/plural.h"
+#include "objects/file_identity.h"
 #include "objects/mapped_image.h"
 #include "record/closing.h"
 #include "runtimes/memory.h"
@@ -39,6 +40,10 @@ class KnownRuntime : public unwind::RuntimeCode {
  public:
   /// Must be called after each record that `history` has applied, always with the same history.
   virtual void follow(const stream::History& history) = 0;
+  /// Returns whether a file may have the runtime, by its absolute path.
+  [[nodiscard]] virtual bool may_have(std::string_view path) const = 0;
+  /// Examines a file with such a path before a process maps it, which may take 0.1 s.
+  virtual void expect(const std::string& path, const objects::Image& image) = 0;
   /// Adds what was read, and which runtimes are unknown.
   virtual void describe(Closing& closing) const = 0;
   /// Returns whether stacks that were read since the last call refer to memory that soon changes,
@@ -67,6 +72,11 @@ class RuntimeProcesses : public KnownRuntime {
     const auto* mapping = history.processes().find(change->pid, change->start);
     if (mapping != nullptr && (examine(change->pid, *mapping) != nullptr))
       processes_.emplace(change->pid, Process{.library = *mapping});
+  }
+
+  void expect(const std::string& path, const objects::Image& image) override {
+    if (const auto identity = objects::identity_of(image); identity && may_have(path))
+      expected_.insert_or_assign(*identity, find(image));
   }
 
   bool is_in(std::uint32_t pid) override { return !processes_.empty() && processes_.contains(pid); }
@@ -105,8 +115,6 @@ class RuntimeProcesses : public KnownRuntime {
     std::map<std::string_view, std::uint64_t> stand_ins = {};
   };
 
-  /// Whether a file may have the runtime, by its name.
-  [[nodiscard]] virtual bool may_have(std::string_view path) const = 0;
   /// Returns what the file says about the runtime; nullopt if it has none.
   [[nodiscard]] virtual std::optional<Binary> find(const objects::Image& image) const = 0;
   /// Opens the runtime of a process; returns why it cannot, empty if it may be too early.
@@ -121,7 +129,7 @@ class RuntimeProcesses : public KnownRuntime {
       const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
                                                      objects::FileMatch::kSameInode, nullptr);
       if (const auto* image = std::get_if<objects::Image>(&opened))
-        binary->second = find(*image);
+        binary->second = find_once(*image);
     }
     return binary->second ? &*binary->second : nullptr;
   }
@@ -178,6 +186,14 @@ class RuntimeProcesses : public KnownRuntime {
   std::uint64_t frames_ = 0, unreadable_ = 0;
 
  private:
+  /// Does the same as find(), but uses what expect() has found in that file.
+  [[nodiscard]] std::optional<Binary> find_once(const objects::Image& image) const {
+    if (const auto identity = objects::identity_of(image))
+      if (const auto known = expected_.find(*identity); known != expected_.end())
+        return known->second;
+    return find(image);
+  }
+
   static constexpr std::uint64_t kPeriodNs = 100'000'000;
   /// A JVM that has just started has no layouts yet.
   static constexpr std::uint32_t kMostAttempts = 20;
@@ -212,6 +228,7 @@ class RuntimeProcesses : public KnownRuntime {
   std::string language_, versions_;
   std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
   std::unordered_map<const stream::MappedFile*, std::optional<Binary>> binaries_;
+  std::map<objects::FileIdentity, std::optional<Binary>> expected_;  ///< from expect()
   std::set<std::string> unknown_;  ///< runtimes whose frames cannot be read
   std::uint64_t unopened_ = 0;     ///< ended processes whose memory could not be read
 };

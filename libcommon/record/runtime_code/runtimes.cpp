@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "record/runtime_code/runtimes.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace pe::record {
@@ -28,6 +29,15 @@ OnRuntimeFunction Runtimes::numbered() {
 void Runtimes::follow(const stream::History& history) {
   for (KnownRuntime* const each : all_)
     each->follow(history);
+}
+
+bool Runtimes::may_have(std::string_view path) const {
+  return std::ranges::any_of(all_, [path](const auto* each) { return each->may_have(path); });
+}
+
+void Runtimes::expect(const std::string& path, const objects::Image& image) {
+  for (KnownRuntime* const each : all_)
+    each->expect(path, image);
 }
 
 void Runtimes::describe(Closing& closing) const {

@@ -7,6 +7,8 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "record/runtime_code/java_code.h"
@@ -22,6 +24,8 @@ class Runtimes : public KnownRuntime {
   explicit Runtimes(OnFunction on_function);
 
   void follow(const stream::History& history) override;
+  [[nodiscard]] bool may_have(std::string_view path) const override;
+  void expect(const std::string& path, const objects::Image& image) override;
   void describe(Closing& closing) const override;
   bool take_hurry() override;
   bool is_in(std::uint32_t pid) override;

@@ -28,6 +28,7 @@ class V8Code : public RuntimeProcesses<runtimes::V8Process, runtimes::V8Binary> 
   explicit V8Code(OnRuntimeFunction on_function)
       : RuntimeProcesses(std::move(on_function), "Node", "Node 18, 20, 22, 24 and 25") {}
 
+  [[nodiscard]] bool may_have(std::string_view path) const override;
   std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;
   bool are_outdated(std::uint32_t pid, std::span<const unwind::Frame> frames) override;
   bool functions(std::uint32_t pid, const WalkedFrame& walked, const unwind::StackView& stack,
@@ -54,7 +55,6 @@ class V8Code : public RuntimeProcesses<runtimes::V8Process, runtimes::V8Binary> 
     std::vector<std::uint64_t>& addresses;
   };
 
-  [[nodiscard]] bool may_have(std::string_view path) const override;
   [[nodiscard]] std::optional<runtimes::V8Binary> find(const objects::Image& image) const override;
   [[nodiscard]] std::variant<runtimes::V8Process, std::string> open(
       runtimes::Memory::Read read, const runtimes::V8Binary& binary,

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <string>
 
+#include "objects/file_identity.h"
 #include "record/stream/synthesize.h"
 #include "stream/script_mapping.h"
 #include "stream/user_copy.h"
@@ -30,6 +32,14 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
   if (tables != nullptr)
     tables_.emplace(history_, *tables, objects::FileMatch::kSameInode);
   continues_stacks_ = unwinder_ && request.may_continue;
+}
+
+void RecordedStream::expect_program(const std::string& path) {
+  if (!unwinder_)
+    return;
+  if (const auto program = objects::open_program(path);
+      program && runtimes_.may_have(program->path))
+    runtimes_.expect(program->path, program->image);
 }
 
 perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {

@@ -65,6 +65,10 @@ class RecordedStream {
   /// From now on `reader`, which must outlive this, follows the processes.
   void lead(ScriptReader& reader) { reader_ = &reader; }
 
+  /// The target will start the program at `path`.  If the program may have a runtime, examines it
+  /// now, which may take 0.1 s: the memory of a short-lived process must be read while it lives.
+  void expect_program(const std::string& path);
+
   /// Returns the attr that the stream should state.
   [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
 

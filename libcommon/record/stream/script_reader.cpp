@@ -127,18 +127,35 @@ std::uint64_t ScriptReader::file_of(std::uint32_t pid) const {
 
 std::uint64_t ScriptReader::file_of(std::uint32_t pid, const stream::Mapping& mapping) {
   const auto [item, is_new] = numbers_.try_emplace(mapping.file);
-  if (is_new)
-    item->second = examine(objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
-                                                      objects::FileMatch::kSameInode, nullptr),
-                           may_be_interpreter(mapping.file->path));
+  if (is_new) {
+    const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
+                                                   objects::FileMatch::kSameInode, nullptr);
+    const bool has_name = may_be_interpreter(mapping.file->path);
+    const auto* image = std::get_if<objects::Image>(&opened);
+    const auto identity = image != nullptr ? objects::identity_of(*image) : std::nullopt;
+    const auto known = identity ? expected_.find({*identity, has_name}) : expected_.end();
+    item->second = known != expected_.end() ? known->second : examine(opened, has_name);
+  }
   return item->second;
+}
+
+/// Examines a file, and keeps the result for the processes that will map it.
+std::uint64_t ScriptReader::examine_early(const objects::OpenResult& opened, bool has_name) {
+  const auto* image = std::get_if<objects::Image>(&opened);
+  const auto identity = image != nullptr ? objects::identity_of(*image) : std::nullopt;
+  if (!identity)
+    return 0;
+  const auto [known, is_new] = expected_.try_emplace({*identity, has_name}, 0);
+  if (is_new)
+    known->second = examine(opened, has_name);
+  return known->second;
 }
 
 /// Also examines the interpreter's library that the program needs, if it is where it usually is.
 void ScriptReader::expect(const std::string& path) {
   const auto opened = objects::Image::open(path);
   const auto* image = std::get_if<objects::Image>(&opened);
-  if (image == nullptr || examine(opened, may_be_interpreter(path)) != 0)
+  if (image == nullptr || examine_early(opened, may_be_interpreter(path)) != 0)
     return;
   const std::string library = interpreter_library(*image);
   if (library.empty())
@@ -149,7 +166,7 @@ void ScriptReader::expect(const std::string& path) {
        {program.parent_path().parent_path() / "lib",
         std::filesystem::path("/usr/lib/x86_64-linux-gnu"), std::filesystem::path("/usr/lib64"),
         std::filesystem::path("/usr/lib")})
-    examine(objects::Image::open((folder / library).string()), true);
+    examine_early(objects::Image::open((folder / library).string()), true);
 }
 
 /// Returns the file's number; 0 if it has no interpreter.  A library has one only if its name says

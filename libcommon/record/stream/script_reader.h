@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "objects/file_identity.h"
 #include "objects/image.h"
 #include "record/closing.h"
 #include "record/stream/script_frames.h"
@@ -89,10 +90,13 @@ class ScriptReader {
   void open(std::uint32_t pid, const stream::Mapping& mapping);
   std::uint64_t file_of(std::uint32_t pid, const stream::Mapping& mapping);
   std::uint64_t examine(const objects::OpenResult& opened, bool has_name);
+  std::uint64_t examine_early(const objects::OpenResult& opened, bool has_name);
 
   std::unordered_map<std::uint32_t, Process> processes_;                  ///< by pid
   std::vector<Binary> binaries_;                                          ///< by number, from 1 on
   std::unordered_map<const stream::MappedFile*, std::uint64_t> numbers_;  ///< 0: no interpreter
+  /// Numbers of expected files, by what they are and whether their name is an interpreter's.
+  std::map<std::pair<objects::FileIdentity, bool>, std::uint64_t> expected_;
   std::vector<File> new_files_;
   std::set<std::uint32_t> changed_;
   /// Interpreters whose frames cannot be read: their names, and the versions that can be read.

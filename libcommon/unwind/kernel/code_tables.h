@@ -42,6 +42,9 @@ class CodeTables {
   /// mappings were read.  The history must get these mappings before the next publish().
   void add_target(std::uint32_t pid, std::uint64_t read_ns);
 
+  /// Makes the tables of a program that will be started, if it may have a runtime.
+  void expect(const std::string& path) { images_.prepare(path); }
+
   /// Applies the change of the history's last record.  Must be called after each record; `time_ns`
   /// is that record's time.
   void follow(std::uint64_t time_ns);

@@ -58,16 +58,35 @@ const PackedImage& PackedImages::of(const stream::Mapping& mapping, std::uint32_
 }
 
 PackedImage PackedImages::open(const stream::Mapping& mapping, std::uint32_t pid) {
-  if (left_section_bytes_ == 0 || pool_.left() == 0)
+  if (is_full() && prepared_.empty())
     return {.kind = PackedImage::Kind::kLeftOut};
   const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping, match_, &cache_);
   const auto* image = std::get_if<objects::Image>(&opened);
   if (image == nullptr)
     return {};
-  PackedImage packed = pack_image(*image);
-  if (stream::may_be_node(mapping.file->path)) {
-    packed.of_runtime = objects::find_embedded_code(*image);
-    packed.segments = {image->segments().begin(), image->segments().end()};
+  if (!prepared_.empty())
+    if (const auto identity = objects::identity_of(*image))
+      if (const auto known = prepared_.find(*identity); known != prepared_.end())
+        return known->second;
+  return pack_file(mapping.file->path, *image);
+}
+
+void PackedImages::prepare(const std::string& path) {
+  const auto program = objects::open_program(path);
+  if (!program || !stream::may_be_node(program->path))
+    return;
+  const auto identity = objects::identity_of(program->image);
+  if (identity && !prepared_.contains(*identity))
+    prepared_.emplace(*identity, pack_file(program->path, program->image));
+}
+
+PackedImage PackedImages::pack_file(const std::string& path, const objects::Image& image) {
+  if (is_full())
+    return {.kind = PackedImage::Kind::kLeftOut};
+  PackedImage packed = pack_image(image);
+  if (stream::may_be_node(path)) {
+    packed.of_runtime = objects::find_embedded_code(image);
+    packed.segments = {image.segments().begin(), image.segments().end()};
   }
   return packed;
 }

@@ -1,9 +1,9 @@
 // The tables of the files that processes have mapped, as words in the kernel's chunks.
 //
 // A file is read and packed once, when a process that has it mapped is first published to the
-// kernel.  All processes share the result, and it stays.  All functions of the file are compiled at
-// that time.  clang with libLLVM and all else that it maps, 2.5 million rows, takes 0.4 s of CPU
-// time.
+// kernel, or before a program is started.  All processes share the result, and it stays.  All
+// functions of the file are compiled at that time.  clang with libLLVM and all else that it
+// maps, 2.5 million rows, takes 0.4 s of CPU time.
 //
 // Limits bounds the work that malicious processes can cause by mapping ever more files.  A file
 // beyond the limits is left out: its code is in no mapping that the kernel knows.  So stacks that
@@ -14,12 +14,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "objects/build_id_cache.h"
 #include "objects/embedded_code.h"
+#include "objects/file_identity.h"
 #include "objects/image.h"
 #include "objects/mapped_image.h"
 #include "unwind/kernel/rule_numbers.h"
@@ -67,6 +70,8 @@ class PackedImages {
   /// Returns the table of a mapped file.  `pid` is a process in which the file may be found.  Valid
   /// until the next call.
   const PackedImage& of(const stream::Mapping& mapping, std::uint32_t pid);
+  /// Packs a program before a process maps it, if it may have a runtime.  All limits apply.
+  void prepare(const std::string& path);
   /// While a file is packed, which may take 0.1 s, `meanwhile` is called every few milliseconds;
   /// empty: nothing is.
   void set_meanwhile(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
@@ -77,6 +82,10 @@ class PackedImages {
 
  private:
   PackedImage open(const stream::Mapping& mapping, std::uint32_t pid);
+  [[nodiscard]] bool is_full() const noexcept {
+    return left_section_bytes_ == 0 || pool_.left() == 0;
+  }
+  PackedImage pack_file(const std::string& path, const objects::Image& image);
   PackedImage pack_image(const objects::Image& image);
 
   objects::FileMatch match_;
@@ -86,6 +95,7 @@ class PackedImages {
   std::size_t left_section_bytes_;
   /// By file as it was recorded, not by build id: the author of a file chooses its build id.
   std::unordered_map<const stream::MappedFile*, PackedImage> images_;
+  std::map<objects::FileIdentity, PackedImage> prepared_;
   std::function<void()> meanwhile_;
   Statistics statistics_;
 };

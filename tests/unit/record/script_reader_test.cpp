@@ -7,6 +7,8 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "support/process_records.h"
@@ -63,6 +65,23 @@ BOOST_AUTO_TEST_CASE(a_program_is_examined_before_it_starts) {
   BOOST_TEST(self.reader.take_files().empty());
   self.reader.expect("/bin/true");
   self.reader.expect("/nowhere");
+  BOOST_TEST(self.reader.take_files().empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_expected_program_is_not_examined_again_when_it_starts) {
+  const std::string path = std::filesystem::read_symlink("/proc/self/exe").string();
+  constexpr std::uint32_t kNoPid = 1U << 30;  // so that the path is opened here
+  const auto start = [&path](ScriptReader& reader) {
+    stream::History history;
+    testing::ProcessRecords records{history};
+    records.map(kNoPid, {.start = 0x7f0000000000, .size = 0x1000, .file_offset = 0}, path);
+    reader.follow(history, 100);
+  };
+  ScriptReader unexpecting;
+  start(unexpecting);
+  BOOST_TEST(unexpecting.take_files().size() == 1U);
+  Expecting self;
+  start(self.reader);
   BOOST_TEST(self.reader.take_files().empty());
 }
 

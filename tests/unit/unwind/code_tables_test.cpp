@@ -14,6 +14,7 @@
 #include "support/process_records.h"
 #include "support/rule_text.h"
 #include "support/table_memory.h"
+#include "support/temp_dir.h"
 #include "support/test_binary.h"
 #include "unwind/kernel/kernel_rule.h"
 
@@ -374,6 +375,51 @@ BOOST_AUTO_TEST_CASE(files_beyond_the_limits_are_in_no_mapping) {
                "1 file without room in the kernel's tables; 1 process whose mappings do not "
                "all fit");
   }
+}
+
+BOOST_AUTO_TEST_CASE(an_expected_program_with_a_runtime_is_packed_once_before_it_starts) {
+  const pe::testing::TempDir folder;
+  const std::string path = folder / "node";
+  std::filesystem::copy_file(test_binary("libfunctions.so"), path);
+  Followed followed;
+  followed.tables.expect(path);
+  const auto expected = followed.tables.statistics();
+  BOOST_TEST(expected.files.functions > 0U);
+  BOOST_TEST(expected.table_bytes > 0U);
+
+  followed.tables.add_target(kPid, 0);
+  map_code(followed, path);
+  const auto* process = followed.process(kPid);
+  BOOST_TEST_REQUIRE(process->count > 0U);
+  const auto started = followed.tables.statistics();
+  BOOST_TEST(started.files.files == 1U);
+  BOOST_TEST(started.files.functions == expected.files.functions);
+  BOOST_TEST(started.table_bytes == expected.table_bytes);
+
+  unwind::UnwindTable table(image_of(path));
+  for (const auto& [start, mapping] : followed.history.processes().space(kPid)->all())
+    BOOST_TEST(check_rows(followed, kPid, table, mapping) > 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_replaces_an_expected_one_is_packed) {
+  const pe::testing::TempDir folder;
+  const std::string path = folder / "node";
+  std::filesystem::copy_file(test_binary("libfunctions.so"), path);
+  Followed followed;
+  followed.tables.expect(path);
+  const auto expected = followed.tables.statistics();
+  std::filesystem::rename(path, folder / "old");
+  std::filesystem::copy_file(test_binary("libfunctions.so"), path);
+  followed.tables.add_target(kPid, 0);
+  map_code(followed, path);
+  followed.tables.publish();
+  BOOST_TEST(followed.tables.statistics().files.functions == 2 * expected.files.functions);
+}
+
+BOOST_AUTO_TEST_CASE(an_expected_program_without_a_runtime_is_packed_when_it_is_mapped) {
+  Followed followed;
+  followed.tables.expect(test_binary("libfunctions.so"));
+  BOOST_TEST(followed.tables.statistics().files.functions == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(rules_beyond_the_limits_are_unsupported) {

@@ -72,6 +72,13 @@ void BpfEngine::begin(RecordedStream& stream, const Target& target, std::uint64_
   object_->pause(false);
 }
 
+void BpfEngine::expect_program(RecordedStream& stream, const std::string& path) {
+  scripts_.expect(path);
+  const double before_s = own_cpu_seconds();
+  stream.tables()->expect(path);
+  preparing_s_ += own_cpu_seconds() - before_s;
+}
+
 void BpfEngine::publish(RecordedStream& stream, const std::function<void()>& meanwhile) {
   const double before_s = own_cpu_seconds();
   // Tables of new files take longer, so interpreters are first.

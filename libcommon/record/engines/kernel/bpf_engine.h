@@ -54,7 +54,8 @@ class BpfEngine {
   /// stream's first record.
   void read_scripts(RecordedStream& stream) { stream.lead(scripts_); }
   /// The target will start this program: its first samples have the stacks of its interpreter, too.
-  void expect_program(const std::string& path) { scripts_.expect(path); }
+  /// If it may have a runtime, packs its tables now, for 0.1 s.
+  void expect_program(RecordedStream& stream, const std::string& path);
   /// Sends the target's known mappings to the kernel, and starts sampling.  `read_ns`
   /// (CLOCK_MONOTONIC) is a time before those mappings were read.
   void begin(RecordedStream& stream, const Target& target, std::uint64_t read_ns);
