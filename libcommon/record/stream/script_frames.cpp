@@ -123,6 +123,14 @@ ScriptMerger::Unpaired ScriptMerger::unpaired_innermost() const {
   return {.loops = 0, .calls = loops_.empty() ? 0 : own_calls_ - loops_.size()};
 }
 
+/// Returns the chain up to the call of the loop where the script's stack was cut: the callers of
+/// that call's outermost known function are unknown.
+std::span<const std::uint64_t> ScriptMerger::known_part(
+    std::span<const std::uint64_t> chain) const {
+  const bool ends_in_loop = own_calls_ == calls_.size() && own_calls_ <= loops_.size();
+  return ends_in_loop && own_calls_ > 0 ? chain.first(loops_[own_calls_ - 1] + 1) : chain;
+}
+
 void ScriptMerger::describe(Closing& closing) const {
   if (counts_.stacks > 0)
     closing.detail(
@@ -143,6 +151,8 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
   const bool is_whole = is_complete && script.is_complete;
   counts_.mismatched += is_whole && loops_.size() != own_calls_ ? 1 : 0;
   const Unpaired unpaired = is_whole ? unpaired_innermost() : Unpaired{};
+  if (!script.is_complete)
+    chain = known_part(chain);
   merged_.clear();
   has_user_frame_ = false;
   bool is_user = false;
@@ -155,8 +165,6 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
       const std::size_t end = call + 1 + (call == 0 ? unpaired.calls : 0);
       add_calls(call, end);
       call = end;
-      if (!script.is_complete && call == calls_.size())
-        return merged_;  // the callers of a stack that was cut are unknown
       continue;
     }
     merged_.push_back(chain[i]);

@@ -91,6 +91,8 @@ class ScriptMerger {
   };
 
   [[nodiscard]] Unpaired unpaired_innermost() const;
+  [[nodiscard]] std::span<const std::uint64_t> known_part(
+      std::span<const std::uint64_t> chain) const;
   void find_calls(const ScriptStack& script);
   void find_loops(std::span<const std::uint64_t> chain, const ScriptStack& script);
   void add_calls(std::size_t first, std::size_t end);

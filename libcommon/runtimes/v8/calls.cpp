@@ -171,6 +171,18 @@ std::optional<std::uint32_t> script_offset(V8Heap& heap, const V8Scopes& describ
   return found ? std::optional(found->position.offset) : std::nullopt;
 }
 
+/// Returns the function of a frame that is described; nullopt if it is unreadable.
+std::optional<V8Scope> scope_of(V8Heap& heap, const V8Scopes& described, std::uint64_t literals,
+                                const V8Instruction& frame) {
+  const auto literal = unsigned_of(frame.operands[1]);
+  const auto shared = literal ? v8_shared_of(heap, heap.element(literals, *literal)) : std::nullopt;
+  if (!shared)
+    return std::nullopt;
+  const auto bytecode = unsigned_of(frame.operands[0]);
+  return V8Scope{*shared,
+                 bytecode ? script_offset(heap, described, *shared, *bytecode) : std::nullopt};
+}
+
 }  // namespace
 
 std::vector<V8Scope> v8_scopes_of_call(V8Heap& heap, const V8Scopes& described,
@@ -206,14 +218,10 @@ std::vector<V8Scope> v8_scopes_of_call(V8Heap& heap, const V8Scopes& described,
     --left;
     if (instruction->kind >= kInterpretedKinds)
       continue;
-    const auto literal = unsigned_of(instruction->operands[1]);
-    const auto shared =
-        literal ? v8_shared_of(heap, heap.element(literals, *literal)) : std::nullopt;
-    if (!shared || scopes.size() >= kMostFunctions)
+    const auto scope = scope_of(heap, described, literals, *instruction);
+    if (!scope || scopes.size() >= kMostFunctions)
       return {};
-    const auto bytecode = unsigned_of(instruction->operands[0]);
-    scopes.push_back(
-        {*shared, bytecode ? script_offset(heap, described, *shared, *bytecode) : std::nullopt});
+    scopes.push_back(*scope);
   }
   std::ranges::reverse(scopes);
   return scopes;
