@@ -74,7 +74,7 @@ class PhpWalk {
 
   /// Returns false if outer frames are missing.
   bool walk(std::uint64_t innermost) {
-    // Frames without a function do not count, but end a cycle, too.
+    // Frames without a function count as steps, so that a cycle of them ends.
     std::uint64_t at = innermost;
     for (std::size_t steps = 0; at != 0 && steps < kMostScriptFrames; ++steps) {
       std::array<std::byte, kPhpFrameBytes> bytes;

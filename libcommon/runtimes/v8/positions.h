@@ -48,7 +48,7 @@ struct V8Scope {
   std::uint64_t shared = 0;             ///< its SharedFunctionInfo
   std::optional<std::uint32_t> offset;  ///< of its current place in its script; nullopt: unknown
 };
-/// What describes a piece of code.
+/// The descriptions of a piece of code.
 struct V8Scopes {
   std::uint64_t deopt_data = 0;
   Bytes table = {};
