@@ -75,7 +75,9 @@ class FakeJava {
     std::memcpy(bytes_.data() + (avma - kBase), &value, sizeof value);
   }
   void put_text(std::uint64_t avma, std::string_view text) {
-    std::memcpy(bytes_.data() + (avma - kBase), text.data(), text.size());
+    // An empty view may have no data, which memcpy() refuses.
+    std::ranges::copy(std::as_bytes(std::span(text)),
+                      bytes_.begin() + static_cast<std::ptrdiff_t>(avma - kBase));
   }
   /// Sets a field of an object at `avma`.
   template <typename T>
