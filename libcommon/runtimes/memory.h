@@ -28,6 +28,12 @@ class Memory {
   /// The process may have changed since: reads everything anew.
   void forget() noexcept { ++time_; }
 
+  /// The process has ended, or runs another program: nothing is readable any more.
+  void end() {
+    read_ = [](std::uint64_t, std::span<std::byte>) { return std::size_t{0}; };
+    forget();
+  }
+
   /// Fills `into`; false if a part is unreadable.
   bool read(std::uint64_t avma, std::span<std::byte> into);
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -97,11 +98,8 @@ void ScriptReader::follow(const stream::History& history, std::uint64_t time_ns)
         known != processes_.end() && time_ns <= known->second.seen_ns)
       return;  // we know already what it has started
     forget(change->pid);
-    if (change->forked_from == 0 || !processes_.contains(change->forked_from))
-      return;
-    for (const auto& [start, known] : history.processes().space(change->pid)->all())
-      if (is_of_file(known.file->path))
-        open(change->pid, known);
+    if (fork(change->pid, change->forked_from))
+      changed_.insert(change->pid);
     return;
   }
   if (is_of_file(change->mapped->path))
@@ -111,11 +109,30 @@ void ScriptReader::follow(const stream::History& history, std::uint64_t time_ns)
 }
 
 void ScriptReader::forget(std::uint32_t pid) {
-  if (processes_.erase(pid) > 0)
-    changed_.insert(pid);
+  if (const auto pending = pending_.find(pid); pending != pending_.end()) {
+    note_unknown(pending->second);
+    pending_.erase(pending);
+  }
+  const auto known = processes_.find(pid);
+  if (known == processes_.end())
+    return;
+  known->second.script.end();
+  processes_.erase(known);
+  changed_.insert(pid);
+}
+
+/// Returns false if the parent has no interpreter.
+bool ScriptReader::fork(std::uint32_t pid, std::uint32_t parent) {
+  const auto known = processes_.find(parent);
+  if (known == processes_.end())
+    return false;
+  processes_.insert_or_assign(pid, Process{.script = known->second.script.fork(memory_of(pid)),
+                                           .file = known->second.file});
+  return true;
 }
 
 runtimes::ScriptProcess* ScriptReader::process(std::uint32_t pid) {
+  retry(pid);
   const auto found = processes_.find(pid);
   return found != processes_.end() ? &found->second.script : nullptr;
 }
@@ -200,37 +217,78 @@ std::uint64_t ScriptReader::examine(const objects::OpenResult& opened, bool has_
   return binaries_.size();
 }
 
-void ScriptReader::see(std::uint32_t pid, std::uint64_t file, std::uint64_t runtime,
-                       std::uint64_t time_ns) {
-  const auto known = processes_.find(pid);
-  const bool is_same = known != processes_.end() && known->second.script.runtime() == runtime;
-  if (is_same || file == 0 || file > binaries_.size() || !binaries_[file - 1].layout)
+void ScriptReader::see(const Found& found) {
+  const auto known = processes_.find(found.pid);
+  const bool is_same = known != processes_.end() && known->second.script.runtime() == found.runtime;
+  if (is_same || found.file == 0 || found.file > binaries_.size() ||
+      !binaries_[found.file - 1].layout)
     return;
-  const Binary& binary = binaries_[file - 1];
-  processes_.insert_or_assign(pid, Process{.script = {memory_of(pid), *binary.layout, binary.script,
-                                                      runtime - binary.script.runtime},
-                                           .file = file,
-                                           .seen_ns = time_ns});
+  const Binary& binary = binaries_[found.file - 1];
+  const runtimes::ScriptProcess* const parent = process(found.parent);
+  if (parent == nullptr || parent->runtime() != found.runtime || !fork(found.pid, found.parent))
+    processes_.insert_or_assign(
+        found.pid, Process{.script = {memory_of(found.pid), *binary.layout, binary.script,
+                                      found.runtime - binary.script.runtime},
+                           .file = found.file});
+  processes_.at(found.pid).seen_ns = found.time_ns;
 }
 
 void ScriptReader::open(std::uint32_t pid, const stream::Mapping& mapping) {
   const std::uint64_t file = file_of(pid, mapping);
   if (file == 0 || processes_.contains(pid))
     return;
-  const Binary& binary = binaries_[file - 1];
-  const auto svma = objects::svma_of_code_mapping(binary.segments, mapping.file_offset);
+  const auto svma =
+      objects::svma_of_code_mapping(binaries_[file - 1].segments, mapping.file_offset);
   if (!svma)
     return;
-  auto opened = runtimes::ScriptProcess::open(memory_of(pid), binary.script, mapping.start - *svma);
+  Pending pending{.file = file, .bias = mapping.start - *svma, .why = {}};
+  if (!try_open(pid, pending))
+    pending_.insert_or_assign(pid, std::move(pending));
+}
+
+/// Returns true if there is no use in trying again.
+bool ScriptReader::try_open(std::uint32_t pid, Pending& pending) {
+  constexpr unsigned kMostTries = 100;
+  auto opened = runtimes::ScriptProcess::open(memory_of(pid), binaries_[pending.file - 1].script,
+                                              pending.bias);
   if (auto* script = std::get_if<runtimes::ScriptProcess>(&opened)) {
-    processes_.emplace(pid, Process{.script = std::move(*script), .file = file});
+    processes_.emplace(pid, Process{.script = std::move(*script), .file = pending.file});
     changed_.insert(pid);
-    return;
+    return true;
   }
-  if (const std::string& why = std::get<std::string>(opened); !why.empty())
-    unknown_[why] = runtimes::interpreter_of(binary.script.language).versions;
-  else if (stream::is_memory_forbidden(static_cast<pid_t>(pid)))
+  pending.why = std::get<std::string>(opened);
+  if (pending.why.empty() && stream::is_memory_forbidden(static_cast<pid_t>(pid))) {
     forbidden_.insert(pid);
+    return true;
+  }
+  if (++pending.tries < kMostTries)
+    return false;
+  note_unknown(pending);
+  return true;
+}
+
+/// A library's code is mapped before its data, and we may have been between.
+void ScriptReader::retry(std::uint32_t pid) {
+  if (const auto pending = pending_.find(pid);
+      pending != pending_.end() && try_open(pid, pending->second))
+    pending_.erase(pending);
+}
+
+std::set<std::uint32_t> ScriptReader::take_changed() {
+  for (auto pending = pending_.begin(); pending != pending_.end();)
+    pending =
+        try_open(pending->first, pending->second) ? pending_.erase(pending) : std::next(pending);
+  return std::exchange(changed_, {});
+}
+
+void ScriptReader::note_unknown(const Pending& pending) {
+  if (!pending.why.empty())
+    unknown_[pending.why] = versions_of(pending);
+}
+
+/// Returns which versions of that interpreter are known.
+std::string_view ScriptReader::versions_of(const Pending& pending) const {
+  return runtimes::interpreter_of(binaries_[pending.file - 1].script.language).versions;
 }
 
 const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptFrames& stack,
@@ -270,13 +328,17 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptF
 }
 
 void ScriptReader::describe(Closing& closing) const {
+  auto all_unknown = unknown_;
+  for (const auto& [pid, pending] : pending_)
+    if (!pending.why.empty())
+      all_unknown[pending.why] = versions_of(pending);
   for (const auto& [kind, counts] : counts_)
     closing.named_frames(stream::runtime_name(kind), counts.frames, counts.unreadable);
   if (!forbidden_.empty())
     closing.doubt("the memory of " + plural(forbidden_.size(), "process") +
                       " of interpreters could not be read",
                   "record as the same user, or with CAP_SYS_PTRACE");
-  for (const auto& [unknown, versions] : unknown_)
+  for (const auto& [unknown, versions] : all_unknown)
     closing.doubt(unknown + " has functions without names", fmt::format("{} have names", versions));
 }
 

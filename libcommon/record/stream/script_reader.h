@@ -39,13 +39,19 @@ class ScriptReader {
 
   /// Examines a program before it is started.
   void expect(const std::string& path);
-  /// The kernel has found an interpreter of take_files() in a sample of that time.  `runtime` is
-  /// the avma of its state.  The records of the process's start may follow later.
-  void see(std::uint32_t pid, std::uint64_t file, std::uint64_t runtime, std::uint64_t time_ns);
+  /// An interpreter of take_files() that the kernel has found in a sample.
+  struct Found {
+    std::uint32_t pid = 0, parent = 0;  ///< `parent` has forked it; 0: unknown
+    std::uint64_t file = 0;             ///< its number
+    std::uint64_t runtime = 0;          ///< avma of its state
+    std::uint64_t time_ns = 0;          ///< of the sample
+  };
+  /// The records of the process's start may follow later.
+  void see(const Found& found);
 
   /// A file with an interpreter whose frames can be read.
   struct File {
-    std::uint64_t number = 0;             ///< for see()
+    std::uint64_t number = 0;             ///< for Found
     std::uint64_t inode = 0, device = 0;  ///< as stat(2) returns them
     std::uint64_t code = 0;               ///< svma of its lowest code
     std::uint64_t code_offset = 0;        ///< where the file has that code
@@ -58,7 +64,7 @@ class ScriptReader {
   [[nodiscard]] std::uint64_t file_of(std::uint32_t pid) const;
 
   /// Returns the processes whose interpreter was found or lost since the last call.
-  std::set<std::uint32_t> take_changed() { return std::exchange(changed_, {}); }
+  std::set<std::uint32_t> take_changed();
 
   /// Returns the interpreter of a process; null if it has none that we know.
   runtimes::ScriptProcess* process(std::uint32_t pid);
@@ -86,13 +92,27 @@ class ScriptReader {
     std::optional<runtimes::ScriptLayout> layout;  ///< nullopt: the file does not have it
   };
 
+  /// An interpreter whose state could not be read yet.
+  struct Pending {
+    std::uint64_t file = 0;  ///< its number
+    std::uint64_t bias = 0;  ///< from svma to avma
+    std::string why;         ///< what open() of ScriptProcess has said last
+    unsigned tries = 0;
+  };
+
   void forget(std::uint32_t pid);
+  bool try_open(std::uint32_t pid, Pending& pending);
+  void retry(std::uint32_t pid);
+  void note_unknown(const Pending& pending);
+  [[nodiscard]] std::string_view versions_of(const Pending& pending) const;
+  bool fork(std::uint32_t pid, std::uint32_t parent);
   void open(std::uint32_t pid, const stream::Mapping& mapping);
   std::uint64_t file_of(std::uint32_t pid, const stream::Mapping& mapping);
   std::uint64_t examine(const objects::OpenResult& opened, bool has_name);
   std::uint64_t examine_early(const objects::OpenResult& opened, bool has_name);
 
   std::unordered_map<std::uint32_t, Process> processes_;                  ///< by pid
+  std::unordered_map<std::uint32_t, Pending> pending_;                    ///< by pid
   std::vector<Binary> binaries_;                                          ///< by number, from 1 on
   std::unordered_map<const stream::MappedFile*, std::uint64_t> numbers_;  ///< 0: no interpreter
   /// Numbers of expected files, by what they are and whether their name is an interpreter's.

@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kMostKnownThreads = 65'536, kMostCodes = 262'144;
 /// A server creates the functions of a script again for each request, often at the same addresses.
 constexpr std::uint32_t kMostTries = 100;
+constexpr std::size_t kMostAncestors = 8;
 
 }  // namespace
 
@@ -29,25 +30,40 @@ std::variant<ScriptProcess, std::string> ScriptProcess::open(Memory::Read read,
 
 ScriptProcess::ScriptProcess(Memory::Read read, const ScriptLayout& layout,
                              const ScriptBinary& binary, std::uint64_t bias)
-    : memory_(std::move(read)), layout_(layout), runtime_(binary.runtime + bias) {
+    : memory_(std::make_shared<Memory>(std::move(read))),
+      layout_(layout),
+      runtime_(binary.runtime + bias) {
   for (const auto& [start, end] : binary.loop)
     loop_.push_back({start + bias, end + bias});
 }
 
+ScriptProcess ScriptProcess::fork(Memory::Read read) const {
+  ScriptProcess child(
+      std::move(read), layout_,
+      {.language = layout_.language, .runtime = runtime_, .version = 0, .loop = loop_}, 0);
+  child.ancestors_.push_back(memory_);
+  const std::size_t older = std::min(ancestors_.size(), kMostAncestors - 1);
+  child.ancestors_.insert(child.ancestors_.end(), ancestors_.begin(),
+                          ancestors_.begin() + static_cast<std::ptrdiff_t>(older));
+  return child;
+}
+
 const ScriptFrames& ScriptProcess::read_stack(pid_t tid, ScriptThread thread) {
-  memory_.forget();
+  memory_->forget();
   if (threads_.size() >= kMostKnownThreads)
     threads_.clear();
   stack_.frames.clear();
   thread.runtime = runtime_;
   stack_.is_complete =
-      walk_script(memory_, layout_, thread, threads_[tid],
+      walk_script(*memory_, layout_, thread, threads_[tid],
                   [this](const ScriptFrame& frame) { stack_.frames.push_back(frame); });
   return stack_;
 }
 
 void ScriptProcess::begin_names() {
-  memory_.forget();
+  memory_->forget();
+  for (const auto& memory : ancestors_)
+    memory->forget();
   if (codes_.size() >= kMostCodes)
     codes_.clear();
   if (functions_.size() >= kMostCodes)
@@ -73,8 +89,16 @@ std::optional<std::uint64_t> ScriptProcess::address_of(const ScriptFrame& frame,
                                                 stream::kScriptBytes - 2);
 }
 
+std::optional<ScriptCode> ScriptProcess::find_code(const ScriptFrame& frame) {
+  const auto read = interpreter_of(layout_.language).read_code;
+  auto code = read(*memory_, layout_, frame);
+  for (auto ancestor = ancestors_.begin(); !code && ancestor != ancestors_.end(); ++ancestor)
+    code = read(**ancestor, layout_, frame);
+  return code;
+}
+
 ScriptProcess::Code ScriptProcess::read_code(const ScriptFrame& frame, const OnNew& on_new) {
-  auto code = interpreter_of(layout_.language).read_code(memory_, layout_, frame);
+  auto code = find_code(frame);
   if (!code)
     return {};
   if (code->is_hidden)

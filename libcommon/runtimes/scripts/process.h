@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,12 @@ class ScriptProcess {
   /// The interpreter of a file with a known layout; reads nothing yet.
   ScriptProcess(Memory::Read read, const ScriptLayout& layout, const ScriptBinary& binary,
                 std::uint64_t bias);
+  /// Returns the interpreter of a child that this process forks.  Names that the child's memory
+  /// lacks, because it has ended, are read from this process: its functions are at the same
+  /// addresses.
+  [[nodiscard]] ScriptProcess fork(Memory::Read read) const;
+  /// The process has ended, or runs another program.
+  void end() { memory_->end(); }
 
   /// Reads the stack of a thread, which should be stopped; without frames if it runs no function of
   /// the interpreter.  ScriptThread::runtime is unused.  Valid until the next call.
@@ -77,8 +84,10 @@ class ScriptProcess {
   };
 
   Code read_code(const ScriptFrame& frame, const OnNew& on_new);
+  std::optional<ScriptCode> find_code(const ScriptFrame& frame);
 
-  Memory memory_;
+  std::shared_ptr<Memory> memory_;
+  std::vector<std::shared_ptr<Memory>> ancestors_;  ///< that of the parent first
   ScriptLayout layout_;
   std::uint64_t runtime_;
   std::vector<ScriptBinary::Range> loop_;

@@ -165,6 +165,7 @@ struct ScriptLayout {
   uint64_t runtime;   ///< avma of its state
   uint32_t binary;    ///< a number that user space has given to the interpreter's file
   uint32_t language;  ///< ScriptLanguage: the valid member
+  uint64_t parent;    ///< tgid of the process that has forked this one; 0: unknown
   union {
     struct PythonScript python;
     struct PhpScript php;

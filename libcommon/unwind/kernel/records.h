@@ -78,7 +78,8 @@ enum RecordKind {
   /// ... and the stack in the thread's interpreter: two words for each frame, as in
   /// inprocess/sampler/script_words.h.  The sample itself follows, with the same thread and time.
   /// `stop` is kStopTooDeep if outer frames are missing, `ip` is the interpreter's
-  /// ScriptLayout::runtime, and `cookie` is its ScriptLayout::binary.
+  /// ScriptLayout::runtime, `cookie` is its ScriptLayout::binary, and `period` is its
+  /// ScriptLayout::parent.
   kRecordScript,
 };
 

@@ -125,11 +125,12 @@ def in_child(seconds):
 
 
 def forks(seconds):
-    child = os.fork()
-    if child == 0:
-        in_child(seconds)
-        os._exit(0)
-    os.waitpid(child, 0)
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            in_child(seconds / 20)
+            os._exit(0)
+        os.waitpid(child, 0)
 
 
 def in_thread(seconds):

@@ -110,7 +110,7 @@ def in_child(seconds)
 end
 
 def forks(seconds)
-  Process.wait(fork { in_child(seconds) })
+  5.times { Process.wait(fork { in_child(seconds / 5) }) }
 end
 
 def in_thread(seconds)
@@ -129,7 +129,7 @@ end
 
 def note_calls(path)
   # Those that happen where the VM is not asked.  Evaluated text has the name of the method that evaluates it.
-  calls = [["<main>", "whole"], ["fibers", "block in fibers"], ["forks", "block in forks"], ["block in forks", "in_child"],
+  calls = [["<main>", "whole"], ["fibers", "block in fibers"], ["forks", "block in forks"], ["block in forks", "block (2 levels) in forks"], ["block (2 levels) in forks", "in_child"],
            %w[in_child spin], %w[executes executes]]
           .to_h { |call| [call, true] }
   trace = TracePoint.new(:call, :b_call, :return, :b_return) do |point|

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "record/stream/script_reader.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,7 +88,8 @@ BOOST_AUTO_TEST_CASE(an_expected_program_is_not_examined_again_when_it_starts) {
 
 BOOST_AUTO_TEST_CASE(a_process_that_the_kernel_has_found_has_frames_before_its_records_arrive) {
   Expecting self;
-  self.reader.see(kPid, self.files.front().number, kRuntime, 100);
+  self.reader.see(
+      {.pid = kPid, .file = self.files.front().number, .runtime = kRuntime, .time_ns = 100});
   BOOST_TEST_REQUIRE(self.reader.process(kPid) != nullptr);
   BOOST_TEST(self.reader.process(kPid)->runtime() == kRuntime);
   BOOST_TEST(self.reader.file_of(kPid) == self.files.front().number);
@@ -98,18 +100,64 @@ BOOST_AUTO_TEST_CASE(a_process_that_the_kernel_has_found_has_frames_before_its_r
   BOOST_TEST(self.reader.process(kPid) == nullptr);
 }
 
+BOOST_AUTO_TEST_CASE(a_child_has_its_parents_interpreter) {
+  constexpr std::uint32_t kChild = 43, kOther = 44;
+  Expecting self;
+  const std::uint64_t file = self.files.front().number;
+  self.reader.see({.pid = kPid, .file = file, .runtime = kRuntime, .time_ns = 100});
+  self.records.fork(kPid, kChild);
+  self.reader.follow(self.history, 110);
+  BOOST_TEST_REQUIRE(self.reader.process(kChild) != nullptr);
+  BOOST_TEST(self.reader.process(kChild)->runtime() == kRuntime);
+  BOOST_TEST(self.reader.file_of(kChild) == file);
+  BOOST_CHECK(self.reader.take_changed().contains(kChild));
+  self.records.exit(kChild, kChild);
+  self.reader.follow(self.history, 120);
+  BOOST_TEST(self.reader.process(kChild) == nullptr);
+  BOOST_TEST(self.reader.process(kPid) != nullptr);
+  // A fork whose record follows its first sample.
+  self.reader.see(
+      {.pid = kOther, .parent = kPid, .file = file, .runtime = kRuntime, .time_ns = 140});
+  self.records.fork(kPid, kOther);
+  self.reader.follow(self.history, 130);
+  BOOST_TEST(self.reader.process(kOther) != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(an_interpreter_whose_data_is_mapped_after_its_code_is_found) {
+  const std::string path = std::filesystem::read_symlink("/proc/self/exe").string();
+  const auto self = static_cast<std::uint32_t>(::getpid());
+  Expecting expecting;
+  const ScriptReader::File& file = expecting.files.front();
+  // The program once more, without any of its bytes.
+  const std::size_t bytes = (file.runtime / 4096 + 2) * 4096;
+  void* const base = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  BOOST_TEST_REQUIRE(base != MAP_FAILED);
+  const auto avma = reinterpret_cast<std::uint64_t>(base);
+  expecting.records.map(
+      self, {.start = avma + file.code, .size = 0x1000, .file_offset = file.code_offset}, path);
+  expecting.reader.follow(expecting.history, 100);
+  BOOST_TEST(expecting.reader.process(self) == nullptr);
+  BOOST_TEST(::mprotect(base, bytes, PROT_READ) == 0);
+  BOOST_TEST_REQUIRE(expecting.reader.process(self) != nullptr);
+  BOOST_TEST(expecting.reader.process(self)->runtime() == avma + file.runtime);
+  BOOST_CHECK(expecting.reader.take_changed().contains(self));
+  ::munmap(base, bytes);
+}
+
 BOOST_AUTO_TEST_CASE(another_interpreter_in_the_process_replaces_the_first) {
   Expecting self;
-  self.reader.see(kPid, self.files.front().number, kRuntime, 100);
-  self.reader.see(kPid, self.files.front().number, kRuntime + 4096, 200);
+  self.reader.see(
+      {.pid = kPid, .file = self.files.front().number, .runtime = kRuntime, .time_ns = 100});
+  self.reader.see(
+      {.pid = kPid, .file = self.files.front().number, .runtime = kRuntime + 4096, .time_ns = 200});
   BOOST_TEST_REQUIRE(self.reader.process(kPid) != nullptr);
   BOOST_TEST(self.reader.process(kPid)->runtime() == kRuntime + 4096);
 }
 
 BOOST_AUTO_TEST_CASE(unknown_files_are_ignored) {
   Expecting self;
-  self.reader.see(kPid, 0, kRuntime, 100);
-  self.reader.see(kPid, 2, kRuntime, 100);
+  self.reader.see({.pid = kPid, .file = 0, .runtime = kRuntime, .time_ns = 100});
+  self.reader.see({.pid = kPid, .file = 2, .runtime = kRuntime, .time_ns = 100});
   BOOST_TEST(self.reader.process(kPid) == nullptr);
 }
 

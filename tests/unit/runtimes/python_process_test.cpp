@@ -79,6 +79,34 @@ BOOST_DATA_TEST_CASE(reads_frames_and_the_ends_of_calls, kVersions, version) {
   BOOST_TEST(process.loop().front().start == FakePython::kBase + 0x100);
 }
 
+BOOST_DATA_TEST_CASE(a_child_has_names_from_its_parent_s_memory_when_its_own_is_gone, kVersions,
+                     version) {
+  FakePython fake(version);
+  const ScriptFrame frame = frame_of(fake, fake.code("f", "a.py", 3, kTwoLines));
+  const auto gone = [](std::uint64_t, std::span<std::byte>) { return std::size_t{0}; };
+  ScriptProcess parent = fake.process();
+  ScriptProcess child = parent.fork(gone);
+  ScriptProcess grandchild = child.fork(gone);
+  BOOST_TEST(child.runtime() == parent.runtime());
+  BOOST_TEST(child.loop().front().start == FakePython::kBase + 0x100);
+  for (ScriptProcess* const process : {&child, &grandchild}) {
+    Named named;
+    process->begin_names();
+    BOOST_TEST(named.address_of(*process, frame).has_value());
+    BOOST_TEST_REQUIRE(named.functions.size() == 1U);
+    BOOST_TEST(named.functions.front().name == "f");
+    // Another object of the parent is there now.
+    ScriptFrame of_child = frame;
+    of_child.mark += 1;
+    BOOST_TEST(!named.address_of(*process, of_child).has_value());
+  }
+  ScriptProcess orphan = parent.fork(gone);
+  parent.end();
+  Named named;
+  orphan.begin_names();
+  BOOST_TEST(!named.address_of(orphan, frame).has_value());
+}
+
 BOOST_DATA_TEST_CASE(frames_that_clean_up_after_constructors_are_hidden, kVersions, version) {
   FakePython fake(version);
   const auto cleanup = fake.code("__init__", "__init__", 0, kTwoLines);

@@ -87,6 +87,8 @@ void fill_header(bool is_fork) noexcept {
   header.stack_bytes = settings.stack_bytes;
   header.ring_bytes = settings.ring_bytes;
   header.max_threads = process.max_threads;
+  if (is_fork)
+    header.script = process.parents_script;
   // The reader of samples may be too late for this text.
   header.maps_bytes = static_cast<std::uint32_t>(
       read_proc("/proc/self/maps",
@@ -257,6 +259,7 @@ void begin_child() noexcept {
   process.is_sampling = false;
   slot_plus_one = 0;
   refused_in = nullptr;
+  process.parents_script = process.header().script;
   leave_memory();
   if (process.settings.follows_forks)
     start_or_say_why(true, stack);

@@ -36,8 +36,9 @@ struct Process {
   pthread_key_t key;  ///< reports ends of threads; its value is the slot plus one
   TimerKind timer_kind;
   std::uint32_t max_threads;
-  std::uint32_t next_slot;  ///< where the search for a free slot starts
-  std::uint64_t cookie;     ///< the upper half of our timers' sigval
+  std::uint32_t next_slot;         ///< where the search for a free slot starts
+  std::uint64_t cookie;            ///< the upper half of our timers' sigval
+  ScriptOfProcess parents_script;  ///< in the child of a fork: the same memory has it
   std::byte* shared;
   std::uint64_t shared_bytes;
   OwnThread* own;

@@ -114,9 +114,11 @@ void BpfEngine::keep_script(const unwind::Sample& sample) {
   if (kept_scripts_.size() >= kMostKept)
     kept_scripts_.clear();  // their samples were lost
   Script& kept = kept_scripts_[sample.record.tid];
-  kept.time_ns = sample.record.time_ns;
-  kept.file = sample.record.cookie;
-  kept.runtime = sample.record.ip;
+  kept.found = {.pid = sample.record.tgid,
+                .parent = static_cast<std::uint32_t>(sample.record.period),
+                .file = sample.record.cookie,
+                .runtime = sample.record.ip,
+                .time_ns = sample.record.time_ns};
   kept.stack.frames.clear();
   kept.stack.is_complete = sample.record.stop == unwind::kStopEndOfStack;
   for (std::size_t i = 0; i + 1 < sample.script.size(); i += 2)
@@ -127,9 +129,9 @@ void BpfEngine::keep_script(const unwind::Sample& sample) {
 void BpfEngine::add_script(RecordedStream& stream, const unwind::SampleRecord& taken,
                            const std::function<void(const stream::Record&)>& on_record) {
   const auto kept = kept_scripts_.find(taken.tid);
-  if (kept == kept_scripts_.end() || kept->second.time_ns != taken.time_ns)
+  if (kept == kept_scripts_.end() || kept->second.found.time_ns != taken.time_ns)
     return;
-  scripts_.see(taken.tgid, kept->second.file, kept->second.runtime, taken.time_ns);
+  scripts_.see(kept->second.found);
   Synthesizer synthesizer(stream.layout(), on_record);
   synthesizer.set_time(taken.time_ns);
   const ScriptStack& stack =

@@ -84,8 +84,7 @@ class BpfEngine {
  private:
   /// A stack in an interpreter, for the sample of the same thread and time.
   struct Script {
-    std::uint64_t time_ns = 0;
-    std::uint64_t file = 0, runtime = 0;  ///< see ScriptReader::see()
+    ScriptReader::Found found;
     runtimes::ScriptFrames stack;
   };
 
