@@ -92,6 +92,8 @@ std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns
   if (is_of_cpus)
     return times +
            ", because the timers of its CPUs fired late: record when the machine is less busy";
+  if (clock.kind == SampledClock::Kind::kOfStops)
+    return times + ", because threads were stopped too late: record when the machine is less busy";
   if (clock.kind == SampledClock::Kind::kOfTicks)
     return times +
            fmt::format(

@@ -27,6 +27,7 @@ struct SampledClock {
     kOfThreads,  ///< a counter of each thread
     kOfCpus,     ///< counters of whole CPUs
     kOfTicks,    ///< a timer of each thread of programs with our library; it expires at ticks
+    kOfStops,    ///< we stop each thread, if we have a CPU then
   };
   std::uint64_t period_ns = 1;  ///< from one sample to the next
   Kind kind = Kind::kOfThreads;

@@ -95,6 +95,14 @@ BOOST_AUTO_TEST_CASE(what_timers_of_ticks_miss_is_reported_with_the_programs) {
                  "ptrace");
 }
 
+BOOST_AUTO_TEST_CASE(late_stops_are_the_cause_where_threads_are_stopped) {
+  const SampledClock stops{.period_ns = 1'000'000, .kind = SampledClock::Kind::kOfStops};
+  BOOST_TEST(describe_unsampled({stops, kSecondNs / 4}, kSecondNs) ==
+             "0.75 of 1.00 s CPU time without samples, because threads were stopped too late: "
+             "record when the machine is less busy");
+  BOOST_TEST(describe_unsampled({stops, kSecondNs}, kSecondNs).empty());
+}
+
 BOOST_AUTO_TEST_CASE(the_time_of_a_process_is_what_the_scheduler_counts) {
   const std::uint64_t before_ns = own_ns();
   TargetTime time(Target{.processes = {::getpid()}});

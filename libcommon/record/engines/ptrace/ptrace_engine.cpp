@@ -62,6 +62,7 @@ PtraceEngine::PtraceEngine(Request request, const Target& target)
     }
     stop_times_ = tracer->stop_times();
     left_alone_ = tracer->left_alone();
+    sampled_ns_ = tracer->sampled_ns();
     records().scripts()->describe(scripts_);
     orders_.child->is_waiting = false;
   });
@@ -109,6 +110,15 @@ std::optional<std::string> PtraceEngine::news() {
       "for more than {:.0f} % of its time): sampling at {:.0f} Hz for now",
       request_.frequency_hz, static_cast<double>(orders_.mean_stop_ns) / kMicrosecondNs,
       100 * StopTimes::kMostStopped, hz);
+}
+
+std::optional<SampledTime> PtraceEngine::sampled_time() const {
+  // Programs that are left alone have their own line.
+  if (request_.clock != Clock::kCpu || !request_.thread_choice.empty() || left_alone_ != 0)
+    return std::nullopt;
+  return SampledTime{.clock = {.period_ns = kNsPerSecond / request_.frequency_hz,
+                               .kind = SampledClock::Kind::kOfStops},
+                     .ns = sampled_ns_};
 }
 
 void PtraceEngine::describe(Closing& closing) const {

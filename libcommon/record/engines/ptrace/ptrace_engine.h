@@ -32,6 +32,8 @@ class PtraceEngine final : public SampleSource {
   void start() override;
   void stop() override;
   std::optional<std::string> news() override;
+  /// Valid after stop().
+  [[nodiscard]] std::optional<SampledTime> sampled_time() const override;
   void describe(Closing& closing) const override;
 
  private:
@@ -40,6 +42,7 @@ class PtraceEngine final : public SampleSource {
   Request request_;
   TracerOrders orders_;
   std::uint64_t left_alone_ = 0;  ///< valid after stop()
+  std::uint64_t sampled_ns_ = 0;  ///< valid after stop()
   StopTimes stop_times_{0};       ///< valid after stop()
   Closing scripts_;               ///< what interpreters' stacks contribute; valid after stop()
   bool has_told_ = false;

@@ -144,6 +144,7 @@ void Tracer::write(TracedThread& thread, CopiedSample sample) {
   sample.period_ns =
       is_wall ? sample.time_ns - thread.sampled_ns : thread.credit.take(stop_times_.interval_ns());
   thread.sampled_ns = sample.time_ns;
+  sampled_ns_ += sample.period_ns;
   if (is_wall)
     thread.last = std::make_unique<KeptSample>(
         KeptSample{sample,

@@ -54,6 +54,8 @@ class Tracer {
   void run();
 
   [[nodiscard]] const StopTimes& stop_times() const noexcept { return stop_times_; }
+  /// Returns the time that all samples represent.
+  [[nodiscard]] std::uint64_t sampled_ns() const noexcept { return sampled_ns_; }
   [[nodiscard]] std::uint64_t left_alone() const noexcept { return threads_.left_alone(); }
 
  private:
@@ -74,6 +76,7 @@ class Tracer {
   ThreadStopper stopper_;
   std::vector<pid_t> wanted_;  ///< threads to stop in this scan
   std::minstd_rand random_;
+  std::uint64_t sampled_ns_ = 0;
 };
 
 }  // namespace pe::record
