@@ -60,7 +60,7 @@ struct vm_area_struct {
 };
 
 struct mm_struct {
-  unsigned long start_code, start_stack;
+  unsigned long start_code;
   struct file* exe_file;
 };
 
@@ -96,7 +96,6 @@ struct task_struct {
   struct mm_struct* mm;
   int pid;
   int tgid;
-  struct task_struct* real_parent;
   uint32_t self_exec_id;
   struct signal_struct* signal;
   sigset_t blocked;

@@ -15,37 +15,12 @@ static __always_inline const struct ScriptFile* script_file(const struct file* f
   return bpf_map_lookup_elem(&script_files, &key);
 }
 
-/// Returns the process that has forked this one, if both still run the same program: its tgid; 0 if
-/// there is none.  Each program has its stack elsewhere.
-static __always_inline uint32_t parent_of(struct task_struct* task) {
-  struct task_struct* const parent = BPF_CORE_READ(task, real_parent);
-  const bool is_same =
-      BPF_CORE_READ(task, mm, start_code) == BPF_CORE_READ(parent, mm, start_code) &&
-      BPF_CORE_READ(task, mm, start_stack) == BPF_CORE_READ(parent, mm, start_stack);
-  return is_same ? BPF_CORE_READ(parent, tgid) : 0;
-}
-
 /// Notes the interpreter of a process, which is that file's.
-static __always_inline void note_script(struct task_struct* task, const struct ScriptFile* file,
+static __always_inline void note_script(uint32_t tgid, const struct ScriptFile* file,
                                         uint64_t bias) {
-  const uint32_t tgid = task->tgid;
   struct ScriptLayout layout = file->layout;
   layout.runtime += bias;
-  layout.parent = parent_of(task);
   bpf_map_update_elem(&scripts, &tgid, &layout, BPF_NOEXIST);
-}
-
-/// Notes the interpreter that a process has from the one that has forked it.  Returns false if that
-/// one has none.
-static __always_inline bool inherit_script(struct task_struct* task) {
-  const uint32_t tgid = task->tgid, parent = BPF_CORE_READ(task, real_parent, tgid);
-  const struct ScriptLayout* known = bpf_map_lookup_elem(&scripts, &parent);
-  if (!known || parent_of(task) != parent)
-    return false;
-  struct ScriptLayout layout = *known;
-  layout.parent = parent;
-  bpf_map_update_elem(&scripts, &tgid, &layout, BPF_NOEXIST);
-  return true;
 }
 
 /// Called for the mapping that a thread executes.
@@ -55,23 +30,32 @@ static long note_library(struct task_struct* task, struct vm_area_struct* mappin
   const struct ScriptFile* file = script_file(BPF_CORE_READ(mapping, vm_file));
   if (file)
     note_script(
-        task, file,
+        task->tgid, file,
         BPF_CORE_READ(mapping, vm_start) - ((BPF_CORE_READ(mapping, vm_pgoff) << kPageShift) +
                                             file->code_svma - file->code_offset));
   return 0;
 }
 
+/// A forked process has its parent's interpreter.
+static __always_inline void fork_script(uint32_t parent, uint32_t child) {
+  const struct ScriptLayout* known = bpf_map_lookup_elem(&scripts, &parent);
+  if (!known)
+    return;
+  struct ScriptLayout layout = *known;
+  layout.parent = parent;
+  bpf_map_update_elem(&scripts, &child, &layout, BPF_NOEXIST);
+}
+
 /// Finds the interpreter of a process that user space does not know yet, if it is in the process's
-/// program, in that of the process that has forked it, or in the code that the current thread
-/// executes.  Null if there is none.
+/// program, or in the code that the current thread executes.  Null if there is none.
 static __always_inline const struct ScriptLayout* find_script(struct task_struct* task) {
   if (!has_script_files)
     return 0;
   const uint32_t tgid = task->tgid;
   const struct ScriptFile* program = script_file(BPF_CORE_READ(task, mm, exe_file));
   if (program)
-    note_script(task, program, BPF_CORE_READ(task, mm, start_code) - program->code_svma);
-  else if (!inherit_script(task))
+    note_script(tgid, program, BPF_CORE_READ(task, mm, start_code) - program->code_svma);
+  else
     bpf_find_vma(task, ((const struct pt_regs*)bpf_task_pt_regs(task))->ip, note_library, 0, 0);
   return bpf_map_lookup_elem(&scripts, &tgid);
 }

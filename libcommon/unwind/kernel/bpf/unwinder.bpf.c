@@ -392,6 +392,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &parent_tgid);
   if (process && is_up_to_date(process, parent_tgid))
     bpf_map_update_elem(&processes, &tgid, process, BPF_NOEXIST);
+  fork_script(parent_tgid, tgid);
   return 0;
 }
 
