@@ -117,6 +117,8 @@ void ScriptReader::forget(std::uint32_t pid) {
   if (known == processes_.end())
     return;
   known->second.script.end();
+  if (keeps_ended_)
+    ended_.insert_or_assign(pid, std::move(known->second));
   processes_.erase(known);
   changed_.insert(pid);
 }
@@ -296,8 +298,9 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptF
   stack_.loop.clear();
   stack_.words.clear();
   stack_.is_complete = stack.is_complete;
-  const auto found = processes_.find(pid);
-  if (found == processes_.end() || stack.frames.empty())
+  auto& among = processes_.contains(pid) ? processes_ : ended_;
+  const auto found = among.find(pid);
+  if (found == among.end() || stack.frames.empty())
     return stack_;
   Process& process = found->second;
   const auto& interpreter = runtimes::interpreter_of(process.script.layout().language);

@@ -63,6 +63,11 @@ class ScriptReader {
   /// Returns the number of the file in which a process's interpreter is; 0 if it has none.
   [[nodiscard]] std::uint64_t file_of(std::uint32_t pid) const;
 
+  /// From now on processes that have ended, or run another program, keep their names until
+  /// forget_ended(): their stacks arrive later.
+  void keep_ended() noexcept { keeps_ended_ = true; }
+  void forget_ended() { ended_.clear(); }
+
   /// Returns the processes whose interpreter was found or lost since the last call.
   std::set<std::uint32_t> take_changed();
 
@@ -112,6 +117,8 @@ class ScriptReader {
   std::uint64_t examine_early(const objects::OpenResult& opened, bool has_name);
 
   std::unordered_map<std::uint32_t, Process> processes_;                  ///< by pid
+  std::unordered_map<std::uint32_t, Process> ended_;                      ///< by pid
+  bool keeps_ended_ = false;
   std::unordered_map<std::uint32_t, Pending> pending_;                    ///< by pid
   std::vector<Binary> binaries_;                                          ///< by number, from 1 on
   std::unordered_map<const stream::MappedFile*, std::uint64_t> numbers_;  ///< 0: no interpreter

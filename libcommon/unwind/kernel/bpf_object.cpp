@@ -68,6 +68,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   settings.with_kernel_stacks = options.with_kernel_stacks ? 1 : 0;
   settings.with_kernel_threads = options.with_kernel_threads ? 1 : 0;
   settings.with_user_stacks = options.with_user_stacks ? 1 : 0;
+  settings.with_scripts = options.with_scripts ? 1 : 0;
   settings.only_locks = options.only_locks ? 1 : 0;
   settings.max_wakers = std::clamp<std::uint32_t>(options.max_wakers, 1, kMaxWakers);
   settings.pass_on = options.pass_on;
@@ -84,7 +85,8 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   const bool is_of_switches = options.program == Program::kOnSwitch;
   constexpr std::uint32_t kScratchesOfCpu = 3;
   bpf_map__set_max_entries(skeleton.maps.scratches, cpus * kScratchesOfCpu);
-  bpf_map__set_max_entries(skeleton.maps.script_scratches, is_of_switches ? 1 : cpus);
+  bpf_map__set_max_entries(skeleton.maps.script_scratches,
+                           !is_of_switches || options.with_scripts ? cpus : 1);
   bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
   bpf_map__set_max_entries(skeleton.maps.stack_numbers, blocks / 2 + 1);
   settings.max_sums = is_of_switches ? options.max_sums : 0;
@@ -108,9 +110,13 @@ StackOfKernel view_stack(std::span<const std::uint64_t> words) {
   const std::uint64_t header = words.front();
   const std::size_t count = header & 0xffff;
   const auto stop = static_cast<std::uint32_t>(header >> kHeaderStopShift & kHeaderStopMask);
-  if (count >= words.size() || stop >= kStackStopCount)
+  const std::size_t in_script = header >> kHeaderScriptShift & 0xffff;
+  if (count >= words.size() || in_script > count || stop >= kStackStopCount)
     return {};
-  return {words.subspan(1, count), static_cast<StackStop>(stop), (header & kHeaderKernel) != 0};
+  return {words.subspan(1, count - in_script), static_cast<StackStop>(stop),
+          (header & kHeaderKernel) != 0,
+          words.subspan(1 + count - in_script, in_script - std::min<std::size_t>(in_script, 1)),
+          (header & kHeaderScriptCut) != 0};
 }
 
 class LoadedObject final : public BpfObject {
@@ -224,6 +230,7 @@ bool LoadedObject::add_target(std::uint32_t tgid, TargetStart start) {
 }
 
 bool LoadedObject::set_script(std::uint32_t tgid, const ScriptLayout& layout) {
+  skeleton_->bss->has_scripts = 1;
   return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.scripts), &tgid, &layout, BPF_ANY) == 0;
 }
 

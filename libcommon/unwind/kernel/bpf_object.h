@@ -42,6 +42,7 @@ struct LoadOptions {
   bool with_kernel_stacks = false;   ///< of switches: 1.2 us more for each one that is not reused
   bool with_kernel_threads = false;  ///< counts their switches; they have no user stack
   bool with_user_stacks = true;      ///< of switches, and of wakers
+  bool with_scripts = false;         ///< ... with the frames that they have in an interpreter
   /// Of switches: the thread that ended each wait, the one that ended a wait of that thread
   /// meanwhile, and so on: up to kMaxWakers.
   std::uint32_t max_wakers = 0;
@@ -67,6 +68,8 @@ struct StackOfKernel {
   std::span<const std::uint64_t> frames;  ///< the innermost first; see records.h
   StackStop stop = kStopEndOfStack;
   bool is_kernel = false;
+  std::span<const std::uint64_t> script = {};  ///< two words for each frame in an interpreter
+  bool is_script_cut = false;                  ///< its outer frames are missing
 };
 
 /// A record of the ring.  All views become invalid when the callback returns.

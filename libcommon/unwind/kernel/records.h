@@ -63,7 +63,9 @@ enum {
   kHeaderStopShift = 16,
   kHeaderStopMask = 0xff,
   kHeaderKernel = 1 << 24,
-  kHeaderWaker = 1 << 25
+  kHeaderWaker = 1 << 25,
+  kHeaderScriptCut = 1 << 26,  ///< outer frames of the interpreter are missing
+  kHeaderScriptShift = 32,     ///< number of the last words: an interpreter's frames, the tgid
 };
 
 struct StackBlock {
@@ -80,6 +82,7 @@ enum RecordKind {
   /// `stop` is kStopTooDeep if outer frames are missing, `ip` is the interpreter's
   /// ScriptLayout::runtime, `cookie` is its ScriptLayout::binary, and `period` is its
   /// ScriptLayout::parent.
+  /// Of switches and wakers, the stack is part of `user_stack`, which is new, and not in the record.
   kRecordScript,
 };
 

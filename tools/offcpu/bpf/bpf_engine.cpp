@@ -106,6 +106,7 @@ BpfEngine::Object BpfEngine::load(const Options& options, const record::Target& 
        .with_kernel_stacks = !options.request.user_only && !options.choice.only_locks,
        .with_kernel_threads = target.is_everything,
        .with_user_stacks = !options.request.kernel_only,
+       .with_scripts = !options.request.kernel_only,
        .max_wakers = most_wakers(options.choice),
        .only_locks = options.choice.only_locks,
        .only_targets = !target.is_everything,
@@ -128,7 +129,11 @@ BpfEngine::BpfEngine(const Options& options, const record::Target& target, Objec
       fds_(counters_.ring_fds()),
       layout_(passed_layout(counters_.layout())),
       unwound_(layout_),
-      stacks_(*object_, options.request.user_only) {
+      scripts_(layout_,
+               [this](std::uint64_t time_ns, const stream::Record& record) {
+                 recording_->waits.hold(time_ns, record);
+               }),
+      stacks_(*object_, scripts_, options.request.user_only) {
   fds_.push_back(object_->ring_fd());
 }
 
@@ -142,6 +147,7 @@ std::vector<std::uint64_t> BpfEngine::ids() const {
 
 void BpfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
+  recording_->stream.lead(scripts_.reader());
   recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
   // Switches that were forwarded before a record are walked with the mappings of that time.
   recording_->stream.call_before([this](const stream::Record& record) {
@@ -155,7 +161,7 @@ void BpfEngine::begin(Output& out) {
   counters_.start();
   add_targets();
   unreadable_ = record::write_running(recording_->stream, counters_.layout(), sources_);
-  recording_->tables.publish();
+  publish();
   object_->attach_to_switches();
   record::keep_rights_to_record(true);
   next_reading_ns_ = monotonic_ns() + kReadEveryNs;
@@ -212,10 +218,16 @@ void BpfEngine::take_in() {
   };
   // The sooner the kernel knows new code, the fewer stacks it forwards.
   follow();
-  recording_->tables.publish();
+  publish();
   follow();
   walk_passed(recording_->drain.written_until_ns());
   recording_->passed.forget_ended();
+  publish();
+}
+
+/// Tells the kernel's programs of new code and interpreters.
+void BpfEngine::publish() {
+  scripts_.publish(*object_);
   recording_->tables.publish();
 }
 
@@ -239,8 +251,10 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   if (now_ns < next_reading_ns_ && recording_->waits.held_bytes() < kMaxHeldBytes)
     return std::nullopt;
   read_sums();
+  scripts_.reader().forget_ended();
   take_in();
   recording_->waits.write_until(now_ns);
+  scripts_.written_until(now_ns);
   // Reading very many sums must not use up all of our time.
   constexpr std::uint64_t kRest = 20;
   const std::uint64_t read_ns = monotonic_ns();
@@ -251,6 +265,8 @@ std::optional<std::uint64_t> BpfEngine::pass() {
 /// To be called before records of processes are forwarded, so that older switches have been read.
 void BpfEngine::read_ring() {
   object_->read_samples([this](const unwind::Sample& sample) {
+    if (const auto& record = sample.record; record.kind == unwind::kRecordScript)
+      return scripts_.name(record, object_->stack(record.user_stack));
     recording_->passed.hold(sample, object_->stack(sample.record.kernel_stack));
   });
 }
@@ -286,7 +302,8 @@ void BpfEngine::finish() {
 void BpfEngine::take(const stream::Record& record) {
   if (record.is_sample()) {
     if (const auto sample = stream::parse_sample(record, unwound_))
-      recording_->passed.take(*sample, record.misc);
+      scripts_.merge(sample->pid, object_->stack(recording_->passed.walking().user_stack),
+                     sample->time_ns, recording_->passed.take(*sample, record.misc));
     return;
   }
   // These records do not mean lost samples, and no reader may count them as such.
@@ -306,7 +323,7 @@ void BpfEngine::walk_passed(std::uint64_t until_ns) {
     threads_seen_.insert(wait.tid);
     see(wait.pid);
     recording_->waits.hold({wait.end_ns, wait.pid, wait.tid, wait.length_ns, 1, wait.stack, false,
-                            see_wakers(waker), wait.lock});
+                            see_wakers(waker, wait.end_ns), wait.lock});
   });
 }
 
@@ -327,13 +344,14 @@ void BpfEngine::read_sums() {
     see(key.tgid);
     stacks_.count(key.user_stack, sum.count);
     recording_->waits.hold({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count,
-                            stacks_.stack_of(key), false, see_wakers(key.waker), key.lock});
+                            stacks_.stack_of(key, sum.last_ns), false,
+                            see_wakers(key.waker, sum.last_ns), key.lock});
   }
 }
 
 /// Returns the wakers with a number.
-std::vector<WokenBy> BpfEngine::see_wakers(std::uint32_t number) {
-  std::vector<WokenBy> wakers = stacks_.wakers(number);
+std::vector<WokenBy> BpfEngine::see_wakers(std::uint32_t number, std::uint64_t time_ns) {
+  std::vector<WokenBy> wakers = stacks_.wakers(number, time_ns);
   for (const WokenBy& by : wakers)
     if (by.pid != 0)
       see(by.pid);
@@ -355,7 +373,7 @@ void BpfEngine::add_unfinished() {
                             key.tid,
                             length_ns,
                             1,
-                            passed != nullptr ? *passed : stacks_.stack_of(key),
+                            passed != nullptr ? *passed : stacks_.stack_of(key, stopped_ns_),
                             true,
                             {},
                             key.lock});
@@ -382,6 +400,7 @@ void BpfEngine::describe(record::Closing& closing) {
       !tables.empty())
     closing.doubt(tables, "record fewer processes, or use --engine perf");
   recording_->stream.runtimes().describe(closing);
+  scripts_.describe(closing);
   record::finish_keeping(recording_->stream, closing);
 }
 

@@ -21,6 +21,7 @@
 #include "offcpu/bpf/ordered_waits.h"
 #include "offcpu/bpf/own_processes.h"
 #include "offcpu/bpf/passed_switches.h"
+#include "offcpu/bpf/script_stacks.h"
 #include "offcpu/bpf/stack_reader.h"
 #include "offcpu/bpf/sum_increases.h"
 #include "offcpu/engine.h"
@@ -79,7 +80,8 @@ class BpfEngine final : public Engine {
   void walk_passed(std::uint64_t until_ns);
   void read_sums();
   void add_unfinished();
-  std::vector<WokenBy> see_wakers(std::uint32_t number);
+  void publish();
+  std::vector<WokenBy> see_wakers(std::uint32_t number, std::uint64_t time_ns);
   [[nodiscard]] bool is_wanted(std::uint32_t tid) const;
   [[nodiscard]] std::optional<std::uint32_t> command() const {
     return target_.is_command ? std::optional<std::uint32_t>(target_.processes.front())
@@ -104,6 +106,7 @@ class BpfEngine final : public Engine {
   std::vector<int> fds_;
   perf_event_attr layout_;   ///< of the kernel's records, and of forwarded switches
   perf_event_attr unwound_;  ///< of samples after their stacks are walked
+  ScriptStacks scripts_;
   StackReader stacks_;
   SumIncreases increases_;
   std::uint64_t next_reading_ns_ = 0, stopped_ns_ = 0, pass_began_ns_ = 0;

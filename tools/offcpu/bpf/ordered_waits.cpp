@@ -57,9 +57,8 @@ void OrderedWaits::write_wait(const LateWait& late) {
     counts_.timeouts += late.wakers.front().tid == stream::kEndedByTimeout ? late.count : 0;
     counts_.signals += late.wakers.front().tid == stream::kEndedBySignal ? late.count : 0;
   }
-  // A sum's last wait may have ended right before the previous reading.
-  waits_.add({late.pid, late.tid, std::max(late.end_ns, written_until_ns_), late.length_ns,
-              late.stack, late.is_unfinished, late.wakers, late.lock});
+  waits_.add({late.pid, late.tid, late.end_ns, late.length_ns, late.stack, late.is_unfinished,
+              late.wakers, late.lock});
 }
 
 }  // namespace pe::offcpu

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -38,7 +39,11 @@ class OrderedWaits {
         command_(command),
         has_begun_(!command.has_value()) {}
 
-  void hold(LateWait wait) { late_.push_back(std::move(wait)); }
+  void hold(LateWait wait) {
+    // A sum's last wait may have ended right before the previous reading.
+    wait.end_ns = std::max(wait.end_ns, written_until_ns_);
+    late_.push_back(std::move(wait));
+  }
   void hold(std::uint64_t time_ns, const stream::Record& record) {
     records_.hold(time_ns, {record.bytes});
   }

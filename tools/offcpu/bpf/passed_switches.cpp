@@ -73,6 +73,7 @@ void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
   std::size_t done = 0;
   for (; done < held_.size() && held_[done].time_ns <= until_ns; ++done) {
     const Held& held = held_[done];
+    walking_ = held.record;
     if (held.sample.empty())
       end_wait(held.record, on_wait);
     else
@@ -82,13 +83,14 @@ void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
   held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-void PassedSwitches::take(const stream::Sample& sample, std::uint16_t misc) {
+Stack& PassedSwitches::take(const stream::Sample& sample, std::uint16_t misc) {
   Waiting& waiting = waiting_[sample.tid];
   waiting.since_ns = sample.time_ns;
   waiting.stack = {.ip = sample.ip, .misc = misc, .cpu = sample.cpu};
   waiting.stack.chain.resize(sample.callchain.size());
   for (std::size_t i = 0; i < waiting.stack.chain.size(); ++i)
     waiting.stack.chain[i] = sample.callchain[i];
+  return waiting.stack;
 }
 
 const Stack* PassedSwitches::stack_since(std::uint32_t tid, std::uint64_t since_ns) const {

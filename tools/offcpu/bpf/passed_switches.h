@@ -40,7 +40,10 @@ class PassedSwitches {
   /// Walks records that are not younger than `until_ns`, and reports waits that have ended.
   void walk_until(std::uint64_t until_ns, const OnWait& on_wait);
   /// Accepts a walked sample, which is valid until the thread's next one.
-  void take(const stream::Sample& sample, std::uint16_t misc);
+  /// Returns the stack of the switch.
+  Stack& take(const stream::Sample& sample, std::uint16_t misc);
+  /// Returns the record whose sample is being walked, while take() may be called.
+  [[nodiscard]] const unwind::SampleRecord& walking() const noexcept { return walking_; }
   /// Returns the stack of the thread that has waited since `since_ns`; null if it was not
   /// forwarded.
   [[nodiscard]] const Stack* stack_since(std::uint32_t tid, std::uint64_t since_ns) const;
@@ -79,6 +82,7 @@ class PassedSwitches {
   std::vector<Held> held_;
   std::unordered_map<std::uint32_t, Waiting> waiting_;  ///< by tid
   std::vector<Ended> ended_;
+  unwind::SampleRecord walking_ = {};
 };
 
 }  // namespace pe::offcpu

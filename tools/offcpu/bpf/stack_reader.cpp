@@ -5,17 +5,17 @@
 
 namespace pe::offcpu {
 
-std::vector<WokenBy> StackReader::wakers(std::uint32_t number) {
+std::vector<WokenBy> StackReader::wakers(std::uint32_t number, std::uint64_t time_ns) {
   std::vector<WokenBy> all;
   for (const unwind::Waker& each : object_.wakers(number)) {
-    all.push_back(waker(each));
+    all.push_back(waker(each, time_ns));
     if (all.back().pid == 0)  // the kernel has noted the wakers of the thread that it interrupted
       break;
   }
   return all;
 }
 
-WokenBy StackReader::waker(const unwind::Waker& waker) {
+WokenBy StackReader::waker(const unwind::Waker& waker, std::uint64_t time_ns) {
   WokenBy by{waker.tgid, waker.tid};
   std::vector<std::uint64_t> chain;
   const bool is_interrupt =
@@ -24,7 +24,7 @@ WokenBy StackReader::waker(const unwind::Waker& waker) {
     chain.clear();
   if (is_interrupt)
     by.pid = by.tid = 0;
-  by.stack = with_user_part(std::move(chain), by.pid == 0 ? 0 : waker.user_stack);
+  by.stack = with_user_part(std::move(chain), by.pid, by.pid == 0 ? 0 : waker.user_stack, time_ns);
   return by;
 }
 
@@ -33,14 +33,14 @@ void StackReader::count(std::uint32_t user_stack, std::uint64_t times) {
     counts_.add(object_.stack(user_stack), times);
 }
 
-Stack StackReader::stack_of(const unwind::SumKey& key) {
+Stack StackReader::stack_of(const unwind::SumKey& key, std::uint64_t time_ns) {
   std::vector<std::uint64_t> chain;
   chains_.add_kernel_part(object_.stack(key.kernel_stack), chain);
-  return with_user_part(std::move(chain), key.user_stack);
+  return with_user_part(std::move(chain), key.tgid, key.user_stack, time_ns);
 }
 
-Stack StackReader::with_user_part(std::vector<std::uint64_t> kernel_part,
-                                  std::uint32_t user_stack) const {
+Stack StackReader::with_user_part(std::vector<std::uint64_t> kernel_part, std::uint32_t pid,
+                                  std::uint32_t user_stack, std::uint64_t time_ns) {
   Stack stack{.chain = std::move(kernel_part)};
   stack.misc = stack.chain.empty() ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
   if (user_stack != 0) {
@@ -48,6 +48,7 @@ Stack StackReader::with_user_part(std::vector<std::uint64_t> kernel_part,
     ChainWriter::add_user_part(user_part, stack.chain);
     stack.misc |=
         user_part.stop == unwind::kStopEndOfStack ? stream::kMiscComplete : stream::kMiscIncomplete;
+    scripts_.merge(pid, user_part, time_ns, stack);
   }
   stack.ip = stack.chain.empty() ? 0 : stack.chain[1];
   return stack;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "offcpu/bpf/kernel_stack_counts.h"
+#include "offcpu/bpf/script_stacks.h"
 #include "offcpu/chain_writer.h"
 #include "offcpu/wait_tracker.h"
 #include "unwind/kernel/bpf_object.h"
@@ -15,24 +16,27 @@ namespace pe::offcpu {
 
 class StackReader {
  public:
-  /// `object` must outlive this.  With `user_only`, wakers have no part in the kernel.
-  StackReader(unwind::BpfObject& object, bool user_only)
-      : object_(object), is_user_only_(user_only) {}
+  /// `object` and `scripts` must outlive this.  With `user_only`, wakers have no part in the
+  /// kernel.
+  StackReader(unwind::BpfObject& object, ScriptStacks& scripts, bool user_only)
+      : object_(object), scripts_(scripts), is_user_only_(user_only) {}
 
-  [[nodiscard]] Stack stack_of(const unwind::SumKey& key);
+  /// `time_ns` is when the wait ended.
+  [[nodiscard]] Stack stack_of(const unwind::SumKey& key, std::uint64_t time_ns);
   /// Returns the wakers with a number, up to an interrupt, which has pid 0.
-  [[nodiscard]] std::vector<WokenBy> wakers(std::uint32_t number);
+  [[nodiscard]] std::vector<WokenBy> wakers(std::uint32_t number, std::uint64_t time_ns);
   /// Counts `times` waits on a program's stack for counts(); 0 means no stack.
   void count(std::uint32_t user_stack, std::uint64_t times);
   [[nodiscard]] const KernelStackCounts& counts() const noexcept { return counts_; }
   ChainWriter& chains() noexcept { return chains_; }
 
  private:
-  [[nodiscard]] WokenBy waker(const unwind::Waker& waker);
-  [[nodiscard]] Stack with_user_part(std::vector<std::uint64_t> kernel_part,
-                                     std::uint32_t user_stack) const;
+  [[nodiscard]] WokenBy waker(const unwind::Waker& waker, std::uint64_t time_ns);
+  [[nodiscard]] Stack with_user_part(std::vector<std::uint64_t> kernel_part, std::uint32_t pid,
+                                     std::uint32_t user_stack, std::uint64_t time_ns);
 
   unwind::BpfObject& object_;
+  ScriptStacks& scripts_;
   bool is_user_only_;
   ChainWriter chains_;
   KernelStackCounts counts_;

@@ -2,14 +2,11 @@
 #include "record/engines/kernel/bpf_engine.h"
 
 #include <fmt/format.h>
-#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <bit>
 
 #include "base/plural.h"
-#include "inprocess/sampler/script_words.h"
-#include "record/engines/kernel/script_layout.h"
 #include "record/own_cost.h"
 #include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
@@ -29,12 +26,6 @@ std::size_t ring_bytes(const Request& request, std::size_t cpus) {
   if (request.ring_pages)
     return std::min(kMost, std::bit_ceil(*request.ring_pages * kPageBytes * cpus));
   return std::clamp(std::bit_ceil(kOfCpu * cpus), kLeast, kMost);
-}
-
-/// Returns a device's number in the kernel's form (include/linux/kdev_t.h).
-std::uint64_t kernel_device(dev_t device) {
-  constexpr unsigned kMinorBits = 20;
-  return std::uint64_t{gnu_dev_major(device)} << kMinorBits | gnu_dev_minor(device);
 }
 
 }  // namespace
@@ -82,30 +73,9 @@ void BpfEngine::expect_program(RecordedStream& stream, const std::string& path) 
 void BpfEngine::publish(RecordedStream& stream, const std::function<void()>& meanwhile) {
   const double before_s = own_cpu_seconds();
   // Tables of new files take longer, so interpreters are first.
-  publish_script_files();
-  for (const std::uint32_t pid : scripts_.take_changed())
-    publish_script(pid);
+  script_publisher_.publish(scripts_, *object_);
   stream.tables()->publish(meanwhile);
   preparing_s_ += own_cpu_seconds() - before_s;
-}
-
-/// Sends the layout of a process's interpreter to the kernel.
-void BpfEngine::publish_script(std::uint32_t pid) {
-  const runtimes::ScriptProcess* const script = scripts_.process(pid);
-  if (script == nullptr)
-    return object_->forget_script(pid);
-  const auto layout = kernel_layout(script->layout(), script->runtime(), scripts_.file_of(pid));
-  if (!layout || !object_->set_script(pid, *layout))
-    ++scripts_left_out_;
-}
-
-/// Sends the programs with interpreters to the kernel, which then finds them in new processes.
-void BpfEngine::publish_script_files() {
-  for (const ScriptReader::File& file : scripts_.take_files())
-    if (const auto layout = kernel_layout(file.layout, file.runtime, file.number))
-      object_->add_script_file(
-          {.inode = file.inode, .device = kernel_device(file.device)},
-          {.layout = *layout, .code_svma = file.code, .code_offset = file.code_offset});
 }
 
 /// Keeps the stack of an interpreter until its sample comes.
@@ -114,15 +84,8 @@ void BpfEngine::keep_script(const unwind::Sample& sample) {
   if (kept_scripts_.size() >= kMostKept)
     kept_scripts_.clear();  // their samples were lost
   Script& kept = kept_scripts_[sample.record.tid];
-  kept.found = {.pid = sample.record.tgid,
-                .parent = static_cast<std::uint32_t>(sample.record.period),
-                .file = sample.record.cookie,
-                .runtime = sample.record.ip,
-                .time_ns = sample.record.time_ns};
-  kept.stack.frames.clear();
-  kept.stack.is_complete = sample.record.stop == unwind::kStopEndOfStack;
-  for (std::size_t i = 0; i + 1 < sample.script.size(); i += 2)
-    kept.stack.frames.push_back(inprocess::script_frame({sample.script[i], sample.script[i + 1]}));
+  kept.found = found_script(sample.record);
+  kept.stack = script_frames(sample.script, sample.record.stop == unwind::kStopEndOfStack);
 }
 
 /// Writes the stack that an interpreter had at a sample, before the sample.
@@ -189,10 +152,7 @@ void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {
   if (passed_on_ > 0)
     closing.detail(fmt::format("{} walked from a copy", passed_on_));
   scripts_.describe(closing);
-  if (scripts_left_out_ > 0)
-    closing.doubt(
-        plural(scripts_left_out_, "process") + " of interpreters without room in the kernel",
-        "record fewer processes, or use --engine ptrace");
+  script_publisher_.describe(closing);
   if (const std::uint64_t full = object_->counts().scripts_full; full > 0)
     closing.doubt(plural(full, "stack") + " of scripts lost", "raise --mmap-pages");
   constexpr std::string_view kFewer = "record fewer processes, or use --engine perf";

@@ -26,6 +26,7 @@
 #include "base/fd.h"
 #include "record/closing.h"
 #include "record/engines/kernel/kernel_samples.h"
+#include "record/engines/kernel/script_publisher.h"
 #include "record/request.h"
 #include "record/stream/recorded_stream.h"
 #include "unwind/kernel/bpf_object.h"
@@ -89,8 +90,6 @@ class BpfEngine {
   };
 
   void publish(RecordedStream& stream, const std::function<void()>& meanwhile);
-  void publish_script(std::uint32_t pid);
-  void publish_script_files();
   void keep_script(const unwind::Sample& sample);
   void add_script(RecordedStream& stream, const unwind::SampleRecord& taken,
                   const std::function<void(const stream::Record&)>& on_record);
@@ -101,9 +100,9 @@ class BpfEngine {
   std::optional<KernelSamples> samples_;
   std::unordered_map<std::uint32_t, std::uint64_t> unknown_;  ///< by pid: when it was sampled
   ScriptReader scripts_;
+  ScriptPublisher script_publisher_;
   std::unordered_map<std::uint32_t, Script> kept_scripts_;  ///< by tid
   std::vector<std::byte> script_record_;
-  std::uint64_t scripts_left_out_ = 0;  ///< processes without room in the kernel's map
   std::uint64_t passed_on_ = 0;
   double preparing_s_ = 0;  ///< our CPU time for programs and tables
 };

@@ -36,6 +36,7 @@ static __always_inline uint32_t unwind_kernel_stack(void* context, struct Scratc
   scratch->hash = 1;
   scratch->stop = kStopEndOfStack;
   scratch->header_bits = kHeaderKernel;
+  scratch->script_words = 0;
   struct Blocks of = {.scratch = scratch};
   bpf_loop(scratch->count, hash_kernel_frame, &of, 0);
   const uint32_t number = number_stack(scratch);

@@ -35,6 +35,7 @@ const volatile uint32_t only_targets = 0;
 const volatile uint32_t with_kernel_stacks = 0;
 const volatile uint32_t with_kernel_threads = 0;
 const volatile uint32_t with_user_stacks = 1;  ///< of switches, and of wakers
+const volatile uint32_t with_scripts = 0;      ///< the same stacks have those of interpreters
 const volatile uint32_t only_locks = 0;        ///< counts only waits for futexes
 const volatile uint32_t max_wakers = 1;        ///< 1 to kMaxWakers
 const volatile uint32_t pass_on = kPassNothing;
@@ -238,8 +239,9 @@ struct Scratch {
   uint32_t source;    ///< unwind::FrameSource of the current frame
   uint32_t uses_fp;
   uint32_t places_read;
-  uint32_t is_unique;    ///< depends on data that is not compared
-  uint32_t header_bits;  ///< kHeaderKernel, kHeaderWaker
+  uint32_t is_unique;     ///< depends on data that is not compared
+  uint32_t header_bits;   ///< kHeaderKernel, kHeaderWaker, kHeaderScriptCut
+  uint32_t script_words;  ///< number of the last of `words` that are an interpreter's frames
   /// For the kernel's stack: number of frames found in the window, and the words of the last two.
   uint32_t matched, last_but_one, last;
   uint16_t places[kHistoryWords];

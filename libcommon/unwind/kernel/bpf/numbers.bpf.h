@@ -72,7 +72,8 @@ __attribute__((noinline)) int number_stack(struct Scratch* scratch) {
   KEEP(count);
   if (count > kMaxFrames)
     count = kMaxFrames;
-  scratch->words[0] = count | (uint64_t)scratch->stop << kHeaderStopShift | scratch->header_bits;
+  scratch->words[0] = count | (uint64_t)scratch->stop << kHeaderStopShift | scratch->header_bits |
+                      (uint64_t)scratch->script_words << kHeaderScriptShift;
 #pragma unroll
   for (int k = 1; k < kBlockWords; ++k)
     scratch->words[count + k] = 0;

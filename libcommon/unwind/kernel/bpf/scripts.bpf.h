@@ -60,19 +60,10 @@ static __always_inline const struct ScriptLayout* find_script(struct task_struct
   return bpf_map_lookup_elem(&scripts, &tgid);
 }
 
-/// Sends the stack of the current thread in its interpreter, if it has one, before its sample.
-/// Returns a negative number if there was no room.
-__attribute__((noinline)) int send_script(struct Scratch* scratch) {
-  if (!scratch)
-    return 0;
-  const uint32_t tgid = scratch->record.tgid, tid = scratch->record.tid;
-  const uint32_t cpu = bpf_get_smp_processor_id();
-  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
-  struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
-  if (!layout)
-    layout = find_script(bpf_get_current_task_btf());
-  if (!layout || !own)
-    return 0;
+/// Reads the stack of the current thread in its interpreter.  Returns the number of frames.
+static __always_inline uint32_t read_script(const struct ScriptLayout* layout,
+                                            struct ScriptScratch* own, uint32_t tgid,
+                                            uint32_t tid) {
   own->count = own->is_cut = own->has_new = 0;
   own->at = own->last_code = 0;
   own->tgid = tgid;
@@ -90,7 +81,24 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   }
   uint32_t count = own->count;
   KEEP(count);
-  if (count == 0 || count > kMaxScriptFrames)
+  return count > kMaxScriptFrames ? 0 : count;
+}
+
+/// Sends the stack of the current thread in its interpreter, if it has one, before its sample.
+/// Returns a negative number if there was no room.
+__attribute__((noinline)) int send_script(struct Scratch* scratch) {
+  if (!scratch)
+    return 0;
+  const uint32_t tgid = scratch->record.tgid;
+  const uint32_t cpu = bpf_get_smp_processor_id();
+  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
+  struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
+  if (!layout)
+    layout = find_script(bpf_get_current_task_btf());
+  if (!layout || !own)
+    return 0;
+  const uint32_t count = read_script(layout, own, tgid, scratch->record.tid);
+  if (count == 0)
     return 0;
   own->record = scratch->record;
   own->record.kind = kRecordScript;
@@ -104,4 +112,73 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   // Names must be read while functions exist.
   return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16,
                             own->has_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+struct Appending {
+  struct Scratch* to;
+  struct ScriptScratch* from;
+};
+
+static long append_script_frame(uint32_t i, struct Appending* appending) {
+  struct Scratch* to = appending->to;
+  uint32_t at = to->count + 1;
+  KEEP(at);
+  if (i >= kMaxScriptFrames || at > kMaxFrames - 2) {
+    to->header_bits |= kHeaderScriptCut;
+    return 1;
+  }
+  const uint64_t code = appending->from->words[2 * i];
+  const uint64_t place = appending->from->words[2 * i + 1];
+  to->words[at] = code;
+  to->words[at + 1] = place;
+  to->count = at + 1;
+  to->script_words += 2;
+  to->hash = add_to_mark(add_to_mark(to->hash, code), place);
+  return 0;
+}
+
+/// Appends the stack of the current thread in its interpreter, if it has one, to its stack.  The
+/// last word is the process: each process has its own functions.
+__attribute__((noinline)) int append_script(struct Scratch* scratch) {
+  if (!scratch)
+    return 0;
+  const struct task_struct* task = bpf_get_current_task_btf();
+  const uint32_t tgid = task->tgid, cpu = bpf_get_smp_processor_id();
+  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
+  struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
+  if (!layout || !own)
+    return 0;
+  const uint32_t count = read_script(layout, own, tgid, task->pid);
+  if (own->is_cut)
+    scratch->header_bits |= kHeaderScriptCut;
+  struct Appending appending = {.to = scratch, .from = own};
+  bpf_loop(count, append_script_frame, &appending, 0);
+  uint32_t at = scratch->count + 1;
+  KEEP(at);
+  if (!scratch->script_words || at > kMaxFrames)
+    return 0;
+  scratch->words[at] = tgid;
+  scratch->count = at;
+  scratch->script_words += 1;
+  scratch->hash = add_to_mark(scratch->hash, tgid);
+  return 0;
+}
+
+/// Tells user space of a stack with frames of an interpreter that has a new number: names must be
+/// read while functions exist.
+__attribute__((noinline)) int tell_script(uint32_t number) {
+  const struct task_struct* task = bpf_get_current_task_btf();
+  const uint32_t tgid = task->tgid;
+  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
+  if (!layout)
+    return 0;
+  const struct SampleRecord record = {.kind = kRecordScript,
+                                      .time_ns = bpf_ktime_get_ns(),
+                                      .tgid = tgid,
+                                      .tid = task->pid,
+                                      .user_stack = number,
+                                      .ip = layout->runtime,
+                                      .period = layout->parent,
+                                      .cookie = layout->binary};
+  return bpf_ringbuf_output(&ring, (void*)&record, sizeof record, BPF_RB_FORCE_WAKEUP);
 }

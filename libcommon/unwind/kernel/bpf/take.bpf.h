@@ -5,6 +5,7 @@
 
 #include "unwind/kernel/bpf/compare.bpf.h"
 #include "unwind/kernel/bpf/numbers.bpf.h"
+#include "unwind/kernel/bpf/scripts.bpf.h"
 #include "unwind/kernel/bpf/walk.bpf.h"
 
 /// The code segment of 32-bit programs: arch/x86/include/asm/segment.h, and Xen's.
@@ -59,6 +60,7 @@ static __always_inline void start_walk(struct Scratch* scratch, const struct pt_
   scratch->places_read = 0;
   scratch->is_unique = 0;
   scratch->header_bits = 0;
+  scratch->script_words = 0;
 }
 
 /// Stores the walked stack, which has a number, in place of the oldest one.
@@ -148,6 +150,10 @@ static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct 
                                                 struct Counts* counted, uint32_t tgid) {
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
   ++counted->stacks;
+  // The interpreter's frames may have changed while the thread's stack has not.
+  const bool has_script = with_scripts && has_scripts && bpf_map_lookup_elem(&scripts, &tgid);
+  if (has_script)
+    thread = 0;
   uint32_t reusable = 0;
   if (thread && with_reuse)
     reusable = find_again(scratch, thread, regs, tgid);
@@ -164,7 +170,12 @@ static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct 
   if (why < kStackStopCount)
     ++counted->stops[why];
   counted->frames += scratch->count;
+  const uint64_t next_number = *(volatile uint64_t*)&next_stack_block;
+  if (has_script)
+    append_script(scratch);
   const uint32_t number = number_stack(scratch);
+  if (has_script && scratch->script_words && number >= next_number)
+    tell_script(number);
   if (!number && stack_blocks)
     ++counted->stacks_full;
   if (check_reuse && reusable) {

@@ -27,6 +27,7 @@ static __always_inline uint32_t number_wakers(const struct Waking* waking, struc
   scratch->count = waking->count;
   scratch->stop = kStopEndOfStack;
   scratch->header_bits = kHeaderWaker;
+  scratch->script_words = 0;
   scratch->hash = hash;
   const uint32_t number = number_stack(scratch);
   if (!number)

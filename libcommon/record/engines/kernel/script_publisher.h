@@ -1,0 +1,35 @@
+// Tells the kernel's programs which processes have an interpreter.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "record/closing.h"
+#include "record/stream/script_reader.h"
+#include "runtimes/scripts/frame.h"
+#include "unwind/kernel/bpf_object.h"
+
+namespace pe::record {
+
+/// Returns the stack of an interpreter as the kernel's programs send it: two words for each frame
+/// (inprocess/sampler/script_words.h).
+runtimes::ScriptFrames script_frames(std::span<const std::uint64_t> words, bool is_complete);
+
+/// Returns the interpreter that such a record names.
+ScriptReader::Found found_script(const unwind::SampleRecord& record);
+
+class ScriptPublisher {
+ public:
+  /// Sends what `reader` has found since the last call.
+  void publish(ScriptReader& reader, unwind::BpfObject& object);
+  /// Adds the losses.
+  void describe(Closing& closing) const;
+
+ private:
+  void publish_process(ScriptReader& reader, std::uint32_t pid, unwind::BpfObject& object);
+
+  std::uint64_t left_out_ = 0;  ///< processes without room in the kernel's map
+};
+
+}  // namespace pe::record
