@@ -116,8 +116,8 @@ class ScriptReader {
   std::uint64_t examine(const objects::OpenResult& opened, bool has_name);
   std::uint64_t examine_early(const objects::OpenResult& opened, bool has_name);
 
-  std::unordered_map<std::uint32_t, Process> processes_;                  ///< by pid
-  std::unordered_map<std::uint32_t, Process> ended_;                      ///< by pid
+  std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
+  std::unordered_map<std::uint32_t, Process> ended_;      ///< by pid
   bool keeps_ended_ = false;
   std::unordered_map<std::uint32_t, Pending> pending_;                    ///< by pid
   std::vector<Binary> binaries_;                                          ///< by number, from 1 on

@@ -82,7 +82,8 @@ enum RecordKind {
   /// `stop` is kStopTooDeep if outer frames are missing, `ip` is the interpreter's
   /// ScriptLayout::runtime, `cookie` is its ScriptLayout::binary, and `period` is its
   /// ScriptLayout::parent.
-  /// Of switches and wakers, the stack is part of `user_stack`, which is new, and not in the record.
+  /// Of switches and wakers, the stack is part of `user_stack`, which is new, and not in the
+  /// record.
   kRecordScript,
 };
 
