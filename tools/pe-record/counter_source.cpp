@@ -166,7 +166,8 @@ void CounterSource::add_unsampled(record::Closing& closing, const record::Passed
     if (const std::string unsampled = record::describe_unsampled(
             {.clock = *clock,
              .ns = (passed.samples + passed.lost.count()) * clock->period_ns,
-             .stolen_ns = time_->stolen_ns()},
+             .stolen_ns = time_->stolen_ns(),
+             .walked_ns = bpf_ ? bpf_->walked_ns() : 0},
             time_->used_ns());
         !unsampled.empty())
       closing.doubts.push_back(unsampled);

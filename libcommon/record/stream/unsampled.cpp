@@ -18,7 +18,10 @@ void TargetTime::add(pid_t id, Kind kind) {
 }
 
 TargetTime::TargetTime(const Target& target)
-    : stolen_before_ns_(stolen_cpu_ns()), is_command_(target.is_command) {
+    : stolen_before_ns_(stolen_cpu_ns()),
+      // A shell that has run other commands may have become this process by execve(2).
+      waited_for_before_ns_(ended_children_cpu_ns()),
+      is_command_(target.is_command) {
   // Earlier children are not recorded, but their time counts once a process has waited for them.
   for (const pid_t pid : target.processes)
     add(pid, stream::children_of(pid).empty() ? Kind::kWithChildren : Kind::kProcess);
@@ -67,9 +70,29 @@ std::uint64_t TargetTime::used_ns() const {
     used_ns += task.last_ns - task.first_ns;
   if (!is_command_ || tasks_.empty())
     return used_ns;
-  const std::uint64_t waited_for_ns = ended_children_cpu_ns();
+  const std::uint64_t waited_for_ns = ended_children_cpu_ns() - waited_for_before_ns_;
   return std::max(used_ns, waited_for_ns - std::min(waited_for_ns, tasks_.front().first_ns));
 }
+
+namespace {
+
+/// A CPU has no timer while the kernel walks a stack.  The walks of deep stacks are one cause if
+/// they took a quarter of the sampled time.
+std::string why_timers_were_late(const SampledTime& sampled) {
+  constexpr std::uint64_t kMuch = 4;
+  const std::string cause = ", because the timers of its CPUs fired late: ";
+  if (sampled.walked_ns < sampled.ns / kMuch || sampled.ns == 0)
+    return cause + "record when the machine is less busy";
+  const double walk_ns = static_cast<double>(sampled.walked_ns) *
+                         static_cast<double>(sampled.clock.period_ns) /
+                         static_cast<double>(sampled.ns);
+  return cause + fmt::format(
+                     "the kernel walks each stack for about {:.2g} ms, so lower --freq; or record "
+                     "when the machine is less busy",
+                     walk_ns / kNsPerMs);
+}
+
+}  // namespace
 
 std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns) {
   const SampledClock& clock = sampled.clock;
@@ -90,8 +113,7 @@ std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns
   if (is_of_cpus && static_cast<double>(sampled.stolen_ns) >= unsampled / 2)
     return times + ", because a host held this machine's CPU: record when the host is less busy";
   if (is_of_cpus)
-    return times +
-           ", because the timers of its CPUs fired late: record when the machine is less busy";
+    return times + why_timers_were_late(sampled);
   if (clock.kind == SampledClock::Kind::kOfStops)
     return times + ", because threads were stopped too late: record when the machine is less busy";
   if (clock.kind == SampledClock::Kind::kOfTicks)

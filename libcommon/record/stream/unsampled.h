@@ -40,6 +40,7 @@ struct SampledTime {
   std::uint64_t ns = 0;
   std::uint64_t programs_without = 0;  ///< programs and forked processes without samples, if known
   std::uint64_t stolen_ns = 0;         ///< TargetTime::stolen_ns()
+  std::uint64_t walked_ns = 0;  ///< BpfEngine::walked_ns(): the kernel's walks of these samples
 };
 
 /// The CPU time of threads, of processes, and of the children that these have waited for, as the
@@ -81,6 +82,7 @@ class TargetTime {
   std::uint64_t next_look_ns_ = 0;
   std::uint64_t descendants_ns_ = 0;
   std::uint64_t stolen_before_ns_ = 0, stolen_ns_ = 0;
+  std::uint64_t waited_for_before_ns_ = 0;  ///< of children before the command
   bool is_command_;
 };
 

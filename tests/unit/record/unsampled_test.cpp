@@ -82,6 +82,18 @@ BOOST_AUTO_TEST_CASE(a_host_is_the_cause_only_if_the_kernel_counts_that) {
   BOOST_TEST(cause(kSecondNs / 2 - 1).ends_with("record when the machine is less busy"));
 }
 
+BOOST_AUTO_TEST_CASE(deep_stacks_are_a_cause_if_their_walks_took_long) {
+  const auto cause = [](std::uint64_t walked_ns) {
+    return describe_unsampled({.clock = kOfCpus, .ns = kSecondNs, .walked_ns = walked_ns},
+                              2 * kSecondNs);
+  };
+  BOOST_TEST(cause(kSecondNs / 4)
+                 .ends_with("fired late: the kernel walks each stack for about 2.5 ms, so lower "
+                            "--freq; or record when the machine is less busy"));
+  BOOST_TEST(
+      cause(kSecondNs / 4 - 1).ends_with("fired late: record when the machine is less busy"));
+}
+
 BOOST_AUTO_TEST_CASE(what_timers_of_ticks_miss_is_reported_with_the_programs) {
   const SampledClock ticks{.period_ns = 4'000'000, .kind = SampledClock::Kind::kOfTicks};
   constexpr const char* kMissed =
@@ -171,6 +183,17 @@ BOOST_AUTO_TEST_CASE(children_of_before_are_not_counted) {
   ::waitpid(child, nullptr, 0);
   time.look();
   BOOST_TEST(time.used_ns() <= own_ns() - before_ns);
+}
+
+/// A shell may execute a recorder after other commands, whose times are then its children's.
+BOOST_AUTO_TEST_CASE(children_of_before_a_command_are_not_counted) {
+  constexpr std::uint64_t kUsedNs = 300'000'000;
+  ::waitpid(fork_child(kUsedNs), nullptr, 0);
+  const pid_t command = fork_child(0);
+  TargetTime time(Target{.processes = {command}, .is_command = true});
+  ::waitpid(command, nullptr, 0);
+  time.look_last();
+  BOOST_TEST(time.used_ns() < kUsedNs / 2);
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_has_ended_keeps_what_was_seen_of_it) {

@@ -86,6 +86,7 @@ void BpfEngine::keep_script(const unwind::Sample& sample) {
   Script& kept = kept_scripts_[sample.record.tid];
   kept.found = found_script(sample.record);
   kept.stack = script_frames(sample.script, sample.record.stop == unwind::kStopEndOfStack);
+  script_frames_ += kept.stack.frames.size();
 }
 
 /// Writes the stack that an interpreter had at a sample, before the sample.
@@ -125,6 +126,7 @@ void BpfEngine::take_sample(RecordedStream& stream, const unwind::Sample& sample
   if (taken.stop == kStopUnknownProcess)
     unknown_[taken.tgid] = taken.time_ns;
   on_record(samples_->record_of(sample));
+  native_frames_ += samples_->frames().size();
   if (!sample.registers.empty())
     ++passed_on_;
   else if (!samples_->frames().empty())
@@ -145,6 +147,13 @@ void BpfEngine::catch_up(RecordedStream& stream, std::uint64_t time_ns,
     return true;
   });
   publish(stream, meanwhile);
+}
+
+std::uint64_t BpfEngine::walked_ns() const noexcept {
+  // Measured by kernel.bpf_stats_enabled: 0.8 ms for a stack of 7900 calls in Python 3.11, and
+  // 0.14 ms for one of 4000 frames of C.
+  constexpr std::uint64_t kNativeNs = 35, kScriptNs = 100;
+  return native_frames_ * kNativeNs + script_frames_ * kScriptNs;
 }
 
 void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {

@@ -78,6 +78,9 @@ class BpfEngine {
   [[nodiscard]] std::uint64_t not_followed() const { return object_->counts().targets_full; }
   /// Returns the number of samples that had no room in the ring.
   [[nodiscard]] std::uint64_t lost() const { return object_->counts().ring_full; }
+  /// Estimates how long the kernel has walked the stacks of all samples, in nanoseconds, from their
+  /// numbers of frames.
+  [[nodiscard]] std::uint64_t walked_ns() const noexcept;
   /// Adds our CPU time for programs and tables, the number of stacks passed on, and the losses of
   /// the kernel's tables.
   void describe(RecordedStream& stream, Closing& closing) const;
@@ -104,6 +107,8 @@ class BpfEngine {
   std::unordered_map<std::uint32_t, Script> kept_scripts_;  ///< by tid
   std::vector<std::byte> script_record_;
   std::uint64_t passed_on_ = 0;
+  /// Those that the kernel has walked.
+  std::uint64_t native_frames_ = 0, script_frames_ = 0;
   double preparing_s_ = 0;  ///< our CPU time for programs and tables
 };
 
