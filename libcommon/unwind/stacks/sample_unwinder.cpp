@@ -334,6 +334,7 @@ bool SampleUnwinder::continue_behind(const stream::Sample& sample, const WalkSta
   const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history);
   if (result.stop == Stop::kStackNotCaptured)
     thread.root_sp = 0;
+  walked.is_too_deep = result.stop == Stop::kTooDeep;
   // If the walk does not end where the thread started, the memory had changed.  The frames from the
   // copy are still right, and frames_ starts with them.
   if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)
@@ -382,7 +383,9 @@ void SampleUnwinder::count_walked(std::uint32_t pid, std::span<const Frame> fram
 void SampleUnwinder::count(const stream::Sample& sample, const Walked& walked) {
   const auto frames = std::span(frames_).first(walked.result.frames);
   count_frames(frames);
-  const Stop stop = walked.result.stop;
+  const Stop stop = walked.is_too_deep && walked.result.stop != Stop::kEndOfStack
+                        ? Stop::kTooDeep
+                        : walked.result.stop;
   if (stop == Stop::kEndOfStack) {
     ++counts_.complete;
   } else if (stop == Stop::kStackNotCaptured && sample.has_full_copy() && walked.is_on_copy) {

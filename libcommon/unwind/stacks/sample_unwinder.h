@@ -133,6 +133,7 @@ class SampleUnwinder {
     WalkResult result;
     std::size_t continued_from = 0;  ///< the first frame that is not from the copy; 0: none
     bool is_on_copy = true;          ///< the walk ended on the copied stack, not on another
+    bool is_too_deep = false;        ///< memory after the copy has more frames than there is room
     Bytes stack = {};                ///< what was walked: the copy, or also memory after it
   };
 

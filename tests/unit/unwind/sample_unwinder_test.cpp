@@ -29,6 +29,16 @@ __attribute__((noinline)) void dive(Caught& caught, int depth) {
   frame[0] = frame[depth];
 }
 
+/// The same with small frames.
+__attribute__((noinline)) void dive_far(Caught& caught, std::size_t depth) {
+  volatile std::size_t left = depth;
+  if (depth == 0)
+    testing::catch_self(caught);
+  else
+    dive_far(caught, depth - 1);
+  left = left + 1;
+}
+
 Caught caught_deep() {
   Caught caught;
   dive(caught, 60);
@@ -279,6 +289,19 @@ BOOST_AUTO_TEST_CASE(what_follows_the_copy_in_memory_completes_a_stack) {
   // From now on the unwinder knows how far the thread's stack reaches.
   const auto known = process.wanted(cut);
   BOOST_TEST(known.end <= caught.sp + caught.stack.size() * 8 + 1024);
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_with_too_many_frames_is_not_reported_as_cut) {
+  Caught caught;
+  dive_far(caught, unwind::SampleUnwinder::kMaxFrames);
+  OwnProcess process;
+  process.chain(testing::sample_of(caught, kCut), behind_cut(caught));
+  BOOST_TEST(process.counts().cut == 0u);
+  BOOST_TEST_REQUIRE(process.counts().ended.size() == 1u);
+  BOOST_CHECK(process.counts().ended.begin()->first.second == unwind::Stop::kTooDeep);
+  // Other memory does not show that.
+  process.chain(testing::sample_of(caught, kCut));
+  BOOST_TEST(process.counts().cut == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_not_believed_if_the_outermost_copied_frame_has_changed) {
