@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "base/plural.h"
-#include "record/request.h"
 
 namespace pe::record {
 
@@ -40,7 +39,7 @@ std::string describe_quality(std::uint64_t lost, const unwind::StackCounts& coun
   return fmt::format("{} lost{}{}", lost, share.empty() ? "" : ", ", share);
 }
 
-void add_stacks(Closing& closing, const unwind::StackCounts& counts) {
+void add_stacks(Closing& closing, const unwind::StackCounts& counts, std::string_view if_cut) {
   // Some threads always start or end within functions that no table describes.
   constexpr std::uint64_t kUsualPercent = 5;
   const std::uint64_t incomplete = counts.stacks - counts.complete;
@@ -55,7 +54,7 @@ void add_stacks(Closing& closing, const unwind::StackCounts& counts) {
   if (counts.cut * 100 > counts.stacks)
     closing.doubt(
         fmt::format("{} cut at {} KiB", plural(counts.cut, "stack"), unwind::cut_kib(counts)),
-        counts.cut_bytes + 8 < kMaxStackBytes ? "raise --stack-size" : "use --engine bpf");
+        if_cut);
   if (!counts.unopened.empty()) {
     std::uint64_t unopened = 0;
     for (const auto& [module, count] : counts.unopened)

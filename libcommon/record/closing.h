@@ -37,6 +37,7 @@ struct Closing {
 std::string describe_quality(std::uint64_t lost, const unwind::StackCounts& counts);
 
 /// Adds the details of these stacks, and doubts: many are incomplete, or some were not walked.
-void add_stacks(Closing& closing, const unwind::StackCounts& counts);
+/// `if_cut` is the fix for stacks that are deeper than their copies.
+void add_stacks(Closing& closing, const unwind::StackCounts& counts, std::string_view if_cut);
 
 }  // namespace pe::record

@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
+#include "pe-record/engine_advice.h"
 #include "stream/session.h"
 #include "support/run_tool.h"
 
@@ -237,6 +238,31 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_written_is_named_before_the_command_r
   const auto r = record({"-o", "/nonexistent/x", "sh", "-c", "echo ran >&2"});
   BOOST_TEST(r.status == 125);
   BOOST_TEST(r.err == "pe-record: /nonexistent/x: No such file or directory\n");
+}
+
+BOOST_AUTO_TEST_CASE(larger_copies_are_advised_only_if_there_are_any) {
+  using pe::record::Engine;
+  using pe::recorder::if_cut;
+  pe::recorder::Options options;
+  const pe::recorder::EngineAdvice with_bpf(options);
+  options.not_by_bpf = "reason";
+  const pe::recorder::EngineAdvice without(options);
+  constexpr std::uint64_t kMost = 65'208;  // as the kernel's records allow
+  pe::record::Request request{.stack_bytes = 8192};
+  BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise pe-record's --stack-size");
+  request.stack_bytes = {};
+  BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise pe-record's --mmap-pages, or ulimit -l");
+  BOOST_TEST(if_cut(request, kMost, without) == "a copy holds no more");
+  BOOST_TEST(if_cut(request, kMost, with_bpf) ==
+             "a copy holds no more; pe-record --engine bpf, as root, needs none");
+  request.may_continue = false;
+  BOOST_TEST(if_cut(request, kMost, with_bpf) == "leave out --no-continue");
+  request.engine = Engine::kBpf;
+  BOOST_TEST(if_cut(request, 32'768, with_bpf) == "pe-record --engine perf copies 64 KiB");
+  // The engine signal has a ring of each thread, and always a size of copies.
+  request = {.engine = Engine::kSignal, .stack_bytes = 16'384, .ring_pages = 16};
+  BOOST_TEST(if_cut(request, 16'384, with_bpf) == "raise pe-record's --mmap-pages, or ulimit -l");
+  BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise pe-record's --stack-size");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

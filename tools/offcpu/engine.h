@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/io/output.h"
@@ -48,6 +49,8 @@ class Engine {
   [[nodiscard]] virtual std::uint64_t lost() const = 0;
   /// Returns how all stacks ended.
   [[nodiscard]] virtual unwind::StackCounts stacks() const = 0;
+  /// Returns the fix for stacks that are deeper than their copies.
+  [[nodiscard]] virtual std::string_view fix_of_cuts() const = 0;
   /// Adds the engine's own losses and details.
   virtual void describe(record::Closing& closing) = 0;
   /// A problem to report even with --quiet, or empty.

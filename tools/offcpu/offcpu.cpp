@@ -108,7 +108,7 @@ record::Closing WaitSource::closing() const {
   if (counts.began_before > 0)
     closing.detail(plural(counts.began_before, "wait") +
                    " left out that started before the recording");
-  record::add_stacks(closing, stacks);
+  record::add_stacks(closing, stacks, engine_->fix_of_cuts());
   engine_->describe(closing);
   return closing;
 }

@@ -192,6 +192,12 @@ unwind::StackCounts PerfEngine::stacks() const {
   return unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{};
 }
 
+std::string_view PerfEngine::fix_of_cuts() const {
+  return request_.stack_bytes < record::kMaxStackBytes
+             ? "raise offcpu's --stack-size"
+             : "a copy holds no more; offcpu --engine bpf, as root, needs none";
+}
+
 void PerfEngine::describe(record::Closing& closing) {
   if (lost() > 0)
     closing.doubt(

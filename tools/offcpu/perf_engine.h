@@ -32,6 +32,7 @@ class PerfEngine final : public Engine {
   [[nodiscard]] std::size_t threads() const override { return tracker_.threads(); }
   [[nodiscard]] std::uint64_t lost() const override;
   [[nodiscard]] unwind::StackCounts stacks() const override;
+  [[nodiscard]] std::string_view fix_of_cuts() const override;
   void describe(record::Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 

@@ -35,7 +35,7 @@ std::unique_ptr<BpfEngine> load_bpf(const Options& options) {
 }  // namespace
 
 CounterSource::CounterSource(const Options& options, record::Session& session)
-    : RingSource(options.request, session) {
+    : RingSource(options, session) {
   bpf_ = load_bpf(options);
   session.start_child();
   session.watch_targets();

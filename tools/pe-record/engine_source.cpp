@@ -13,7 +13,7 @@
 namespace pe::recorder {
 
 EngineSource::EngineSource(const Options& options, record::Session& session)
-    : RingSource(options.request, session) {
+    : RingSource(options, session) {
   if (request_.engine == record::Engine::kSignal)
     open_signal();
   else

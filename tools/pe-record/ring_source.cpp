@@ -68,14 +68,13 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
                   "lower the rate");
   closing.detail(plural(passed.threads.size(), "thread") + " seen");
   closing.detail(session_.cost().describe());
-  record::add_stacks(closing, stacks);
+  record::add_stacks(closing, stacks, if_cut(request_, stacks.cut_bytes, advice_));
   stream_->scripts().describe(closing);
   stream_->runtimes().describe(closing);
   const bool is_perf = !bpf_ && request_.engine != record::Engine::kPtrace &&
                        request_.engine != record::Engine::kSignal;
   if (is_perf && stream_->has_unread_scripts())
-    closing.doubt("this engine does not read the functions of scripts",
-                  "use --engine bpf, ptrace or signal");
+    closing.doubt("this engine does not read the functions of scripts", advice_.if_scripts);
   record::finish_keeping(*stream_, closing);
   return closing;
 }

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "pe-record/engine_advice.h"
+#include "pe-record/options.h"
 #include "record/engines/kernel/bpf_engine.h"
 #include "record/session.h"
 #include "record/stream/drain.h"
@@ -27,8 +29,8 @@ class RingSource : public record::Source {
   [[nodiscard]] std::optional<std::string> why_empty() final;
 
  protected:
-  RingSource(const record::Request& request, record::Session& session)
-      : request_(request), session_(session) {}
+  RingSource(const Options& options, record::Session& session)
+      : request_(options.request), session_(session), advice_(options) {}
 
   /// Opens the output, prints `notes`, and sets up the stream.  All records have the layout of
   /// `attr`.  Samples come from bpf_ if it is not null.
@@ -55,6 +57,7 @@ class RingSource : public record::Source {
     return request_.engine != record::Engine::kPtrace;
   }
 
+  EngineAdvice advice_;
   perf_event_attr attr_{};
   std::uint64_t lost_ = 0;  ///< known once the recording is over
 };

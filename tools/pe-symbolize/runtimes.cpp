@@ -16,18 +16,18 @@ namespace pe::symbolize {
 namespace {
 
 constexpr const char* kPhp =
-    "PHP: record it with --engine bpf, signal or ptrace (8.0 to 8.4 without threads), or start it "
-    "with -d opcache.jit_debug=16 and its JIT on";
+    "PHP: record it with pe-record as root, or with --engine ptrace (8.0 to 8.4 without threads), "
+    "or start it with -d opcache.jit_debug=16 and its JIT on";
 constexpr const char* kPython =
-    "Python: record it with --engine bpf, signal or ptrace (3.11 to 3.14), or start it with -X "
-    "perf (3.12)";
+    "Python: record it with pe-record as root, or with --engine ptrace (3.11 to 3.14), or start it "
+    "with -X perf (3.12)";
 constexpr const char* kNode =
     "node: record it with pe-record while it runs (18, 20, 22, 24, 25), or start it with "
     "--perf-basic-prof";
 
 constexpr const char* kRuby =
-    "Ruby: record it with --engine bpf, signal or ptrace (3.0 to 3.4), or start it with "
-    "--yjit --yjit-perf (3.3)";
+    "Ruby: record it with pe-record as root, or with --engine ptrace (3.0 to 3.4), or start it "
+    "with --yjit --yjit-perf (3.3)";
 
 // The first match counts: a JVM may have libpython mapped, but not the other way round.
 constexpr Runtime kRuntimes[] = {

@@ -56,7 +56,7 @@ cc -O1 -o python3.10 python.c && cp python3.10 python3.13
 told ./python3.10 >said
 grep -qx 'pe-symbolize: names of functions are missing: this is Python 3.10; names need 3.11 or later' said || fail "Python 3.10: $(cat said)"
 told ./python3.13 >said
-grep -qx 'pe-symbolize: names of functions are missing: Python: record it with --engine bpf, signal or ptrace (3.11 to 3.14), or start it with -X perf (3.12)' said || fail "Python 3.13: $(cat said)"
+grep -qx 'pe-symbolize: names of functions are missing: Python: record it with pe-record as root, or with --engine ptrace (3.11 to 3.14), or start it with -X perf (3.12)' said || fail "Python 3.13: $(cat said)"
 
 # Real runtimes.
 echo 'const end = Date.now() + 1000; function work(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s } while (Date.now() < end) work(1e5)' >loop.js

@@ -387,6 +387,12 @@ unwind::StackCounts BpfEngine::stacks() const {
   return stacks_.counts().with(unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{});
 }
 
+std::string_view BpfEngine::fix_of_cuts() const {
+  return choice_.with_wakers || choice_.only_locks
+             ? "this engine copies no more"
+             : "offcpu --engine perf copies more, by its --stack-size";
+}
+
 void BpfEngine::describe(record::Closing& closing) {
   describe_silent_threads(silent_threads_, closing);
   for (const std::string& end : stacks_.counts().ends())

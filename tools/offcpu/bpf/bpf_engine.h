@@ -55,6 +55,7 @@ class BpfEngine final : public Engine {
   [[nodiscard]] std::size_t threads() const override { return threads_seen_.size(); }
   [[nodiscard]] std::uint64_t lost() const override;
   [[nodiscard]] unwind::StackCounts stacks() const override;
+  [[nodiscard]] std::string_view fix_of_cuts() const override;
   void describe(record::Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "pe-record/engine_advice.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "record/engines/ptrace/ptrace_refusal.h"
+#include "record/engines/signal/signal_engine.h"
+#include "record/own_rights.h"
+
+namespace pe::recorder {
+namespace {
+
+using record::Capability;
+using record::Engine;
+
+bool has_rights_for_bpf() {
+  using record::has_capability;
+  return has_capability(Capability::kSysAdmin) ||
+         (has_capability(Capability::kBpf) && has_capability(Capability::kPerfmon));
+}
+
+/// Returns what keeps the engine ptrace from the target; empty if nothing does.
+std::string problem_of_ptrace(const Options& options) {
+  if (!options.not_by_ptrace.empty())
+    return options.not_by_ptrace;
+  if (std::string why = record::why_no_ptrace(); !why.empty())
+    return why;
+  const record::Target& target = options.target;
+  constexpr int kOfCommands = 1;  // a scope of 1 allows the tracing of children
+  const int scope = record::ptrace_scope();
+  if (scope == 0 || record::has_capability(Capability::kSysPtrace) ||
+      (scope == kOfCommands && target.is_command))
+    return {};
+  const auto& ids = target.processes.empty() ? target.threads : target.processes;
+  return ids.empty() ? "" : record::why_not_traced(ids.front(), EPERM);
+}
+
+std::string fix_of_scripts(const Options& options) {
+  if (options.not_by_bpf.empty() && has_rights_for_bpf())
+    return "use pe-record --engine bpf";
+  if (options.not_by_signal.empty() && record::why_no_signals().empty())
+    return "use pe-record --engine signal";
+  const std::string problem = problem_of_ptrace(options);
+  if (problem.empty())
+    return "use pe-record --engine ptrace";
+  if (!options.not_by_bpf.empty())
+    return options.not_by_bpf + "; --engine ptrace " + problem;
+  constexpr const char* kForBpf = "need root, or CAP_BPF and CAP_PERFMON";
+  return options.not_by_ptrace.empty() ? fmt::format("{}; --engine ptrace: {}", kForBpf, problem)
+                                       : kForBpf;
+}
+
+}  // namespace
+
+EngineAdvice::EngineAdvice(const Options& options)
+    : may_use_bpf(options.not_by_bpf.empty()), if_scripts(fix_of_scripts(options)) {}
+
+std::string if_cut(const record::Request& request, std::uint64_t cut_bytes,
+                   const EngineAdvice& advice) {
+  if (request.engine == Engine::kBpf)
+    return "pe-record --engine perf copies 64 KiB";
+  // The head of a record takes a part of the largest copy.
+  constexpr std::uint64_t kMostOfHead = 1024;
+  if (cut_bytes + kMostOfHead >= record::kMaxStackBytes) {
+    if (!request.may_continue)
+      return "leave out --no-continue";
+    return advice.may_use_bpf ? "a copy holds no more; pe-record --engine bpf, as root, needs none"
+                              : "a copy holds no more";
+  }
+  constexpr std::uint64_t kCopiesOfRing = 4;  // those for which a thread's ring has room
+  const std::uint64_t ring_bytes =
+      request.ring_pages.value_or(0) * static_cast<std::uint64_t>(::getpagesize());
+  const bool is_of_ring = request.engine == Engine::kSignal
+                              ? request.ring_pages && cut_bytes + 8 > ring_bytes / kCopiesOfRing
+                              : !request.stack_bytes;
+  return is_of_ring ? "raise pe-record's --mmap-pages, or ulimit -l"
+                    : "raise pe-record's --stack-size";
+}
+
+}  // namespace pe::recorder
