@@ -2,19 +2,25 @@
 //
 //   locks CASE...    runs the cases one after the other; each takes a quarter of a second
 //
-// Each case prints "CASE MICROSECONDS" on standard output: how long wait_for_CASE() took, by the
-// clock that offcpu reads, in all calls.  The case `holders` prints a line for each of the three
-// functions that hold the lock, and `blocked` waits until a signal ends the program.
+// Each case prints "CASE LEAST MOST" on standard output: wait_for_CASE() was off its CPU for
+// between LEAST and MOST microseconds in all calls, by the clock that offcpu reads.  MOST is how
+// long the calls took.  For LEAST, another thread reads the clock twice: it has seen the first one
+// asleep, and it is about to end the wait.  A busy machine moves the two numbers apart, and cannot
+// falsify them. The case `holders` prints a line for each of the three functions that hold the
+// lock.  `blocked` prints its line once it sleeps, and waits until a signal ends the program.
 // SPDX-License-Identifier: MIT
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -32,9 +38,9 @@ namespace {
 
 constexpr long kMs = 1'000'000;
 constexpr int kRounds = 10;
+constexpr long kTimeoutMs = 30;  ///< longer than the system interrupts a running thread for
 
-/// A write to it keeps the call before from being the last thing that a function does.
-volatile long after = 0;
+volatile long after = 0;  ///< a write to it keeps the call before from being a jump
 
 long now_ns() {
   timespec now{};
@@ -51,23 +57,74 @@ timespec in_ms(clockid_t clock, long ms) {
   return time;
 }
 
-void pause_ms(long ms) {
-  timespec left{0, ms * kMs};
+void pause_us(long us) {
+  timespec left{0, us * 1000};
   while (nanosleep(&left, &left) != 0) {
   }
 }
+void pause_ms(long ms) { pause_us(ms * 1000); }
 
-void say(const char* name, long total_ns) {
-  printf("%s %ld\n", name, total_ns / 1000);
-  fflush(stdout);
-}
+/// Waits of one thread, which another thread, or process, observes and ends.
+class Observed {
+ public:
+  /// The waiting thread calls this right before a wait,
+  void start() {
+    rusage used{};
+    getrusage(RUSAGE_THREAD, &used);
+    switches_ = used.ru_nvcsw;
+    started_ns_ = now_ns();
+    tid_ = gettid();
+  }
+  /// this right after it,
+  void end() { ended_ns_ = now_ns(); }
+  /// and this when the other thread no longer uses this object.
+  void add() {
+    least_ns_ += release_ns_ - asleep_ns_;
+    most_ns_ += ended_ns_ - started_ns_;
+    tid_ = 0;
+  }
+  void say(const char* name) const {
+    printf("%s %ld %ld\n", name, least_ns_ / 1000, most_ns_ / 1000);
+    fflush(stdout);
+  }
 
-template <typename Wait>
-long timed(Wait wait) {
-  const long began = now_ns();
-  wait();
-  return now_ns() - began;
-}
+  /// The other thread calls this to return when the first one sleeps,
+  void await_sleep() {
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    while (tid_ == 0 || !sleeps())
+      pause_us(50);  // while the owner of a mutex with priority inheritance runs, others spin
+    asleep_ns_ = now_ns();
+  }
+  /// this right before it ends the wait,
+  void release() { release_ns_ = now_ns(); }
+  /// or this if the wait ends by itself, at the earliest so long after its start.
+  void release_after(long ms) { release_ns_ = started_ns_ + ms * kMs; }
+
+ private:
+  /// proc_pid_status(5): whether the thread sleeps, and has given up its CPU since start().
+  bool sleeps() const {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/status", tid_.load());
+    FILE* const status = fopen(path, "re");
+    if (status == nullptr)
+      return false;
+    char line[256];
+    char state = 0;
+    long switches = 0;
+    while (fgets(line, sizeof line, status) != nullptr) {
+      sscanf(line, "State: %c", &state);
+      sscanf(line, "voluntary_ctxt_switches: %ld", &switches);
+    }
+    fclose(status);
+    return state == 'S' && switches > switches_;
+  }
+
+  std::atomic<pid_t> tid_ = 0;
+  std::atomic<long> switches_ = 0;
+  std::atomic<long> started_ns_ = 0, ended_ns_ = 0;
+  std::atomic<long> asleep_ns_ = 0, release_ns_ = 0;
+  std::atomic<long> least_ns_ = 0, most_ns_ = 0;
+};
 
 }  // namespace
 
@@ -135,8 +192,8 @@ KEEP void wait_for_shared_mutex() {
 KEEP void release_condition() {
   pthread_mutex_lock(&g_mutex);
   g_turn = 1;
+  pthread_mutex_unlock(&g_mutex);  // first, so that the other thread never waits for it
   pthread_cond_broadcast(&g_condition);
-  pthread_mutex_unlock(&g_mutex);
   after = after + 1;
 }
 KEEP void wait_for_condition() {
@@ -182,7 +239,7 @@ KEEP void wait_for_join(pthread_t thread) {
 }
 
 KEEP void wait_for_timeout() {
-  const timespec end = in_ms(CLOCK_REALTIME, 20);
+  const timespec end = in_ms(CLOCK_REALTIME, kTimeoutMs);
   after = after + sem_timedwait(&g_semaphore, &end);
 }
 
@@ -240,13 +297,20 @@ constexpr Lock kHolders[] = {
      [] { pthread_mutex_unlock(&g_mutex); }, 3},
 };
 
+struct Held {
+  const Lock& lock;
+  Observed wait;
+};
+
 void* hold(void* argument) {
-  const auto& lock = *static_cast<const Lock*>(argument);
+  auto& held = *static_cast<Held*>(argument);
   for (int round = 0; round < kRounds; ++round) {
-    lock.take();
+    held.lock.take();
     pthread_barrier_wait(&barrier);
-    pause_ms(lock.ms);
-    lock.release();
+    held.wait.await_sleep();
+    pause_ms(held.lock.ms);
+    held.wait.release();
+    held.lock.release();
     pthread_barrier_wait(&barrier);
   }
   return nullptr;
@@ -254,66 +318,98 @@ void* hold(void* argument) {
 
 /// Another thread takes the lock each time; this one waits for it.
 void run(const Lock& lock) {
+  Held held{lock, {}};
   pthread_t other{};
-  pthread_create(&other, nullptr, hold, const_cast<Lock*>(&lock));
-  long total = 0;
+  pthread_create(&other, nullptr, hold, &held);
   for (int round = 0; round < kRounds; ++round) {
     pthread_barrier_wait(&barrier);
-    total += timed(lock.wait);
+    held.wait.start();
+    lock.wait();
+    held.wait.end();
     lock.leave();
     pthread_barrier_wait(&barrier);
+    held.wait.add();
   }
   pthread_join(other, nullptr);
-  say(lock.name, total);
+  held.wait.say(lock.name);
 }
 
-void* run_briefly(void* /*argument*/) {
+void* run_briefly(void* argument) {
+  auto& wait = *static_cast<Observed*>(argument);
+  wait.await_sleep();
   pause_ms(20);
+  wait.release();
   return nullptr;
 }
 
 void join_case() {
-  long total = 0;
+  Observed wait;
   for (int round = 0; round < kRounds; ++round) {
     pthread_t other{};
-    pthread_create(&other, nullptr, run_briefly, nullptr);
-    total += timed([&] { wait_for_join(other); });
+    pthread_create(&other, nullptr, run_briefly, &wait);
+    wait.start();
+    wait_for_join(other);
+    wait.end();
+    wait.add();
   }
-  say("join", total);
+  wait.say("join");
 }
 
-void timeout_case() {
-  long total = 0;
-  for (int round = 0; round < kRounds; ++round)
-    total += timed(wait_for_timeout);
-  say("timeout", total);
-}
+/// A wait that a timeout ends, or a signal to this thread.
+struct EndsEarly {
+  pthread_t signalled{};
+  Observed wait;
+};
 
-void* interrupt(void* argument) {
+void* end_early(void* argument) {
+  auto& early = *static_cast<EndsEarly*>(argument);
   for (int round = 0; round < kRounds; ++round) {
+    early.wait.await_sleep();
+    early.wait.release_after(kTimeoutMs);
+    if (early.signalled != 0) {
+      pause_ms(20);
+      early.wait.release();
+      pthread_kill(early.signalled, SIGUSR1);
+    }
     pthread_barrier_wait(&barrier);
-    pause_ms(20);
-    pthread_kill(*static_cast<pthread_t*>(argument), SIGUSR1);
     pthread_barrier_wait(&barrier);
   }
   return nullptr;
 }
+
+void run_early(const char* name, void (*wait_for_it)(), pthread_t signalled) {
+  EndsEarly early{signalled, {}};
+  pthread_t other{};
+  pthread_create(&other, nullptr, end_early, &early);
+  for (int round = 0; round < kRounds; ++round) {
+    early.wait.start();
+    wait_for_it();
+    early.wait.end();
+    pthread_barrier_wait(&barrier);
+    early.wait.add();
+    pthread_barrier_wait(&barrier);
+  }
+  pthread_join(other, nullptr);
+  early.wait.say(name);
+}
+
+void timeout_case() { run_early("timeout", wait_for_timeout, 0); }
 
 void signal_case() {
   struct sigaction action = {};
   action.sa_handler = [](int) {};
   sigaction(SIGUSR1, &action, nullptr);
-  pthread_t self = pthread_self();
-  pthread_t other{};
-  pthread_create(&other, nullptr, interrupt, &self);
-  long total = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    pthread_barrier_wait(&barrier);
-    total += timed(wait_for_signal);
-    pthread_barrier_wait(&barrier);
-  }
-  pthread_join(other, nullptr);
-  say("signal", total);
+  run_early("signal", wait_for_signal, pthread_self());
+}
+
+void blocked_case() {
+  Observed wait;
+  std::thread([&wait] {
+    wait.await_sleep();
+    wait.say("blocked");
+  }).detach();
+  wait.start();
+  wait_for_semaphore();
 }
 
 /// A mutex of two processes.
@@ -331,25 +427,31 @@ void process_case() {
   pthread_barrierattr_init(&of_barrier);
   pthread_barrierattr_setpshared(&of_barrier, PTHREAD_PROCESS_SHARED);
   pthread_barrier_init(turns, &of_barrier, 2);
+  auto* wait = new (static_cast<char*>(memory) + 2048) Observed;
   const pid_t child = fork();
-  long total = 0;
   for (int round = 0; round < kRounds; ++round) {
     if (child == 0)
       lock_heap();
     pthread_barrier_wait(turns);
     if (child == 0) {
+      wait->await_sleep();
       pause_ms(20);
+      wait->release();
       release_process();
     } else {
-      total += timed(wait_for_process);
+      wait->start();
+      wait_for_process();
+      wait->end();
       pthread_mutex_unlock(heap_mutex);
     }
     pthread_barrier_wait(turns);
+    if (child != 0)
+      wait->add();
   }
   if (child == 0)
     _exit(0);
   waitpid(child, nullptr, 0);
-  say("process", total);
+  wait->say("process");
 }
 
 void prepare() {
@@ -378,7 +480,7 @@ bool run_case(const char* name) {
   };
   constexpr Case kCases[] = {{"join", join_case},     {"timeout", timeout_case},
                              {"signal", signal_case}, {"process", process_case},
-                             {"bad", wait_for_bad},   {"blocked", wait_for_semaphore}};
+                             {"bad", wait_for_bad},   {"blocked", blocked_case}};
   for (const Case& each : kCases)
     if (std::strcmp(name, each.name) == 0)
       return each.run(), true;
