@@ -196,9 +196,12 @@ BOOST_AUTO_TEST_CASE(marks_choose_the_colour_and_are_not_shown) {
 }
 
 BOOST_AUTO_TEST_CASE(the_legend_names_the_runtimes) {
-  const auto r = flamesvg({}, "# runtimes: Java\nmain;a.b_[s];a.c_[j];vfs_read_[k] 100\n");
-  for (const char* meaning : {">script (Java)<", ">JIT (Java)<", ">kernel<"})
+  const std::string facts = "# runtimes: Java, Python\n# compiled: Java\n";
+  const auto r = flamesvg({}, facts + "main;f_[s];a.b_[s];a.c_[j];vfs_read_[k] 100\n");
+  for (const char* meaning : {">script (Java, Python)<", ">JIT (Java)<", ">kernel<"})
     BOOST_TEST(contains(r.out, meaning), meaning);
+  // The stream does not name the runtimes of perf maps.
+  BOOST_TEST(contains(flamesvg({}, "# runtimes: PHP\nf_[s];g_[j] 100\n").out, ">JIT<"));
 }
 
 BOOST_AUTO_TEST_CASE(the_legend_lists_the_kinds_of_code_that_occur) {

@@ -76,7 +76,8 @@ BOOST_AUTO_TEST_CASE(a_stream_says_whose_functions_it_names) {
   BOOST_TEST(annotated(stream).find("# runtimes") == std::string::npos);
   for (const char* path : {"[java-jit] a.B.c a/B.java:1", "[python] f a.py:1", "[java] a.B.d :0"})
     stream.map(0, 1, pe::stream::script_address(1), pe::stream::kScriptBytes, 0, path);
-  BOOST_TEST(annotated(stream).find("# runtimes: Java, Python\n") != std::string::npos);
+  BOOST_TEST(annotated(stream).find("# runtimes: Java, Python\n# compiled: Java\n") !=
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_says_what_was_recorded) {

@@ -11,15 +11,13 @@ namespace pe::flamesvg {
 
 namespace {
 
-/// Adds the names of runtimes, from the fact about them, to the colours of their functions.
+/// Adds the names of runtimes, from the facts about them, to the colours of their functions.
 void name_runtimes(const Options& options, std::vector<picture::LegendEntry>& legend) {
-  const auto fact =
-      std::ranges::find(options.page.facts, "runtimes", [](const auto& each) { return each.name; });
-  if (fact == options.page.facts.end())
-    return;
   for (picture::LegendEntry& entry : legend)
-    if (entry.meaning == "script" || entry.meaning == "JIT")
-      entry.meaning += " (" + fact->value + ")";
+    for (const picture::Attribute& fact : options.page.facts)
+      if ((entry.meaning == "script" && fact.name == "runtimes") ||
+          (entry.meaning == "JIT" && fact.name == "compiled"))
+        entry.meaning += " (" + fact.value + ")";
 }
 
 }  // namespace

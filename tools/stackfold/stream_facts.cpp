@@ -59,8 +59,11 @@ void StreamFacts::observe(const stream::Record& record, const stream::Session& s
     last_ns_ = std::max(last_ns_, sample->time_ns);
   }
   if (stream::is_script_mapping(record))
-    if (const auto function = stream::parse_script_path(stream::parse_mmap(record)->path))
+    if (const auto function = stream::parse_script_path(stream::parse_mmap(record)->path)) {
       runtimes_.emplace(stream::runtime_name(function->kind));
+      if ((stream::script_flags(function->kind) & stream::kSymbolJit) != 0)
+        compiled_.emplace(stream::runtime_name(function->kind));
+    }
   if (record.type != stream::kRecordHeaderFeature)
     return;
   const auto feature = stream::parse_feature(record);
@@ -101,6 +104,7 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
   if (const auto walked = report.complete_stacks + report.incomplete_stacks; walked > 0)
     add("complete-stacks", share_rounded_down(report.complete_stacks, walked));
   add("runtimes", fmt::format("{}", fmt::join(runtimes_, ", ")));
+  add("compiled", fmt::format("{}", fmt::join(compiled_, ", ")));
   const std::size_t mark = version_.rfind(stream::kEngineMark);
   add("recorder", recorder_of(version_.substr(0, mark)));
   if (mark != std::string::npos)

@@ -24,6 +24,7 @@ class StreamFacts {
  private:
   std::string command_, host_, version_;
   std::set<std::string> runtimes_;  ///< of functions that have mappings of their own
+  std::set<std::string> compiled_;  ///< those of them that have compiled functions
   std::optional<stream::ClockData> clock_;
   std::optional<std::uint64_t> first_ns_;
   std::uint64_t last_ns_ = 0;
