@@ -207,6 +207,18 @@ BOOST_AUTO_TEST_CASE(a_stripped_file_has_one_frame_a_function) {
   BOOST_TEST(folded(r) == fmt::format("p;stripped+{:#x} 2\n", svma.value()));
 }
 
+/// As in `stackpipe record -o a.pe` and `stackpipe top a.pe`.
+BOOST_AUTO_TEST_CASE(missing_names_are_reported_by_the_first_pass_only) {
+  const auto stream =
+      StreamBuilder().event().comm(0, 1, 1, "p").sample({.chain = {kUser, 0x10, 0x20}});
+  const auto first = symbolize(stream);
+  BOOST_TEST(first.err.find("2 of 2 frames without a name") != std::string::npos, first.err);
+  const auto second = run_tool(pe::kPeSymbolize, {}, first.out);
+  BOOST_TEST(second.status == 0);
+  BOOST_TEST(second.err == "");
+  BOOST_TEST(folded(second) == folded(first));
+}
+
 BOOST_AUTO_TEST_CASE(statistics_tell_of_each_module_and_reason_the_largest_first) {
   auto stream = with_own_code(1);
   stream.map(0, 1, 0x10000, 0x1000, 0, "/nonexistent/\x1blib.so");

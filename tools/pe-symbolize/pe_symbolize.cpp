@@ -62,10 +62,13 @@ void follow_compiler(const Session& session, symbolize::Annotator& annotator,
   });
 }
 
-/// Forwards every record, with symbols before the samples that need them.
-void annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Annotator& annotator,
+/// Forwards every record, with symbols before the samples that need them.  Returns whether the
+/// input had symbols already.
+bool annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Annotator& annotator,
                   names::Resolver& resolver, symbolize::CopiedStacks& stacks) {
+  bool had_symbols = false;
   while (const auto record = session.next()) {
+    had_symbols = had_symbols || record->is_ours();
     if (record->is_ours() || record->is_compressed())
       continue;  // symbols of an earlier pass, which ours replace; or data that could not be
                  // expanded
@@ -82,6 +85,7 @@ void annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Ann
       writer.write(walked.record.bytes);
     }
   }
+  return had_symbols;
 }
 
 void report(const Session& session, const std::vector<std::string>& findings, const Input& input,
@@ -149,7 +153,7 @@ int work(const CommandLine& line, Io& io) {
                            "/proc/kallsyms", search_with(servers.get()));
   symbolize::Annotator annotator(writer, resolver, options.simplify_names);
   symbolize::CopiedStacks stacks(session, resolver, options.may_continue);
-  annotate_all(session, writer, annotator, resolver, stacks);
+  const bool had_symbols = annotate_all(session, writer, annotator, resolver, stacks);
   progress.clear();
   const std::string damage = session.damage();
   if (damage.empty())
@@ -158,10 +162,11 @@ int work(const CommandLine& line, Io& io) {
   if (options.with_statistics)
     for (const std::string& row : names::table(annotator.counts()))
       io.report(row);
-  if (!io.is_quiet) {  // advice reads files
-    advise(annotator, resolver, servers != nullptr, io);
+  if (!io.is_quiet) {
+    if (!had_symbols)  // else an earlier pass gave the advice, which reads files
+      advise(annotator, resolver, servers != nullptr, io);
     report(session,
-           {stacks.report(), names::describe(annotator.counts()),
+           {stacks.report(), had_symbols ? "" : names::describe(annotator.counts()),
             describe_doubts(resolver.doubtful_files()), names::describe(resolver.skipped_lines()),
             describe(servers.get())},
            input, io);
