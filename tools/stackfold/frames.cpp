@@ -3,18 +3,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/file_name.h"
 #include "stackfold/frame_text.h"
 #include "stream/script_mapping.h"
 
 namespace pe::fold {
+namespace {
+
+/// Returns where a name ends, before its mark "_[k]", if it has one.
+std::size_t end_of_name(std::string_view text) {
+  constexpr std::size_t kMarkBytes = 4;
+  const std::size_t at = text.size() - std::min(text.size(), kMarkBytes);
+  return text.substr(at).starts_with("_[") && text.ends_with(']') ? at : text.size();
+}
+
+}  // namespace
 
 void Locations::add_symbol(const stream::SymbolRecord& symbol) {
   const bool is_unnamed = (symbol.flags & stream::kSymbolUnresolved) != 0;
   std::string text = is_unnamed ? unnamed(symbol.name, symbol.module, symbol.flags) : named(symbol);
   has_lines_ = has_lines_ || symbol.line > 0;
-  if (with_lines_ && symbol.line > 0)
-    text += source_text(symbol.file, symbol.line);
+  if (with_lines_ && symbol.line > 0)  // a mark stays at the end, where others look for it
+    text.insert(end_of_name(text), source_text(symbol.file, symbol.line));
   frame_of_symbol_[symbol.id] = texts_.intern(text);
 }
 

@@ -71,6 +71,15 @@ for command in record waits heap; do
   expect "$command: its signal" 1 "$(grep -cE "^(stackpipe|pe-record|malloctrace): 'sh' was ended by signal 11 \(SIGSEGV\)\$" err)"
   grep -qx "stackpipe: '-o x.svg' was passed to sh; options of stackpipe go before the command" err || fail "$command: $(cat err)"
 done
+# Lines of a script are shown on request.
+printf 'def leaf():\n    return sum(i * i for i in range(1000))\nfor _ in range(5000):\n    leaf()\n' >lines.py
+for form in svg folded pe; do
+  sp record --lines -o "lines.$form" -- /usr/bin/python3 lines.py; expect "--lines, $form" 0 $status
+done
+stackfold --lines lines.pe >lines.text
+for file in lines.svg lines.folded lines.text; do
+  grep -q 'leaf:lines.py:2' $file || fail "no lines in $file: $(cat err)"
+done
 # The command inherits open descriptors.
 expect 'open descriptors' kept "$("$PE_SCRIPTS/stackpipe" record -q -o fds.svg -- sh -c 'cat <&3' 3<<<kept 2>/dev/null)"
 # A signal to the command alone ends the recording as Ctrl-C does, and nothing is left.

@@ -20,6 +20,7 @@ OPTIONS = (
     Option("engine", "", "NAME", "the engine of pe-record(1) (default: the best that works here)"),
     Option("span", "", "FUNC", "only what happens inside calls of FUNC, as for pe-record(1)"),
     Option("longer", "", "TIME", "with --span: only inside calls that take longer than TIME (50ms)"),
+    Option("lines", "", "", "add the file and line of each frame to its name, if they are known"),
     *outputs.OPTIONS,
     HELP,
     VERSION,
@@ -40,6 +41,7 @@ class Request(NamedTuple):
     is_verbose: bool = False
     span: str = ""  #: a function
     longer: str = ""  #: a time; empty: all of its calls
+    with_lines: bool = False
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         raise UsageError("--longer: only with --span")
     rate = ["-F", line.last("freq")] if line.has("freq") else []
     return record(Request(target, outputs.read_output(line), rate, line.last("event"), line.last("engine"), line.has("verbose"),
-                          line.last("span"), line.last("longer")), tools)
+                          line.last("span"), line.last("longer"), line.has("lines")), tools)
 
 
 def record(request: Request, tools: pipeline.Tools) -> int:
@@ -70,12 +72,13 @@ def record(request: Request, tools: pipeline.Tools) -> int:
         if output.form in ("folded", "pe") and not has_samples(tools, stream):  # a picture, or an export, is not made of nothing
             say(f"{output.path}: not written: nothing was recorded")
             return status or OWN_FAILURE
-        symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), stream]
+        symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
         times = ["--every", _STEP] if output.form == "svg" else []
+        lines = ["--lines"] if request.with_lines and output.form in ("svg", "folded") else []  # exports always have them
         calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
         look = ["--colors", "kind", "--title", printable(request.target.title)]
         # If pe-record was killed, the stream has no end, and pe-symbolize fails.
-        if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *calls), *look)]):
+        if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls), *look)]):
             say(f"{output.path}: not drawn: nothing was recorded")
             return status or OWN_FAILURE
         return status if is_command else 0
