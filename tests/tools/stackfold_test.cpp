@@ -75,6 +75,24 @@ BOOST_AUTO_TEST_CASE(functions_of_scripts_have_names_and_a_mark) {
   BOOST_TEST(without_facts(stackfold({"--annotate"}, stream).out) == "my_prog;f_[s];C.g h_[s] 1\n");
 }
 
+BOOST_AUTO_TEST_CASE(lines_come_before_marks) {
+  auto stream = annotated();
+  stream
+      .symbol({.id = 6,
+               .flags = pe::stream::kSymbolScript,
+               .line = 3,
+               .name = "f",
+               .module = {},
+               .file = "/x/a.py"})
+      .symbol({.id = 7, .flags = 0, .line = 4, .name = "m", .module = "/p", .file = "m.c"})
+      .location(1, 0x400, {6})
+      .location(1, 0x500, {7})
+      .sample({.chain = {kUser, 0x400, 0x501}});
+  BOOST_TEST(without_facts(stackfold({"--annotate", "--lines"}, stream).out) ==
+             "my_prog;m:m.c:4;f:a.py:3_[s] 1\n");
+  BOOST_TEST(stackfold({"--lines"}, stream).out == "my_prog;m:m.c:4;f:a.py:3 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(marks_frames_by_kind) {
   auto stream = annotated();
   stream.sample({.chain = {kKernel, 0xff00, kUser, 0x200, 0x100}})
