@@ -24,7 +24,8 @@ struct JavaBinary {
 class JavaCode : public RuntimeProcesses<runtimes::HotspotProcess, JavaBinary> {
  public:
   explicit JavaCode(OnRuntimeFunction on_function)
-      : RuntimeProcesses(std::move(on_function), "Java", "Java 17 to 25") {}
+      : RuntimeProcesses(std::move(on_function), "Java",
+                         "only native frames are shown; functions of Java 17 to 25 have names") {}
 
   [[nodiscard]] bool may_have(std::string_view path) const override;
   std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;

@@ -91,15 +91,15 @@ class RuntimeProcesses : public KnownRuntime {
                         " could not be read",
                     "record as root, or with CAP_SYS_PTRACE");
     for (const std::string& unknown : unknown_)
-      closing.doubt(unknown + " has functions without names", versions_ + " have names");
+      closing.doubt(unknown + " has functions without names", if_unknown_);
   }
 
  protected:
-  /// The runtime's language, "Java", and the versions that have names, "Java 17 to 25".
-  RuntimeProcesses(OnRuntimeFunction on_function, std::string language, std::string versions)
+  /// The runtime's language, "Java", and the fix if its version is unknown.
+  RuntimeProcesses(OnRuntimeFunction on_function, std::string language, std::string if_unknown)
       : on_function_(std::move(on_function)),
         language_(std::move(language)),
-        versions_(std::move(versions)) {}
+        if_unknown_(std::move(if_unknown)) {}
 
   struct Process {
     [[nodiscard]] bool is_unopened() const noexcept {
@@ -225,7 +225,7 @@ class RuntimeProcesses : public KnownRuntime {
   }
 
   OnRuntimeFunction on_function_;
-  std::string language_, versions_;
+  std::string language_, if_unknown_;
   std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
   std::unordered_map<const stream::MappedFile*, std::optional<Binary>> binaries_;
   std::map<objects::FileIdentity, std::optional<Binary>> expected_;  ///< from expect()

@@ -26,7 +26,9 @@ namespace pe::record {
 class V8Code : public RuntimeProcesses<runtimes::V8Process, runtimes::V8Binary> {
  public:
   explicit V8Code(OnRuntimeFunction on_function)
-      : RuntimeProcesses(std::move(on_function), "Node", "Node 18, 20, 22, 24 and 25") {}
+      : RuntimeProcesses(std::move(on_function), "Node",
+                         "start it with --perf-basic-prof, or use Node 18, 20, 22, 24 or 25 with "
+                         "symbols, as from nodejs.org") {}
 
   [[nodiscard]] bool may_have(std::string_view path) const override;
   std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;

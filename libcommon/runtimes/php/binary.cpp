@@ -6,20 +6,13 @@
 #include <vector>
 
 #include "base/file_name.h"
-#include "base/parse_number.h"
 #include "base/utf8.h"
 #include "runtimes/php/layout.h"
 #include "runtimes/php/walk.h"
+#include "runtimes/scripts/version_text.h"
 
 namespace pe::runtimes {
 namespace {
-
-/// Reads a number and removes it; nullopt if there is none.
-std::optional<std::uint8_t> take_number(std::string_view& text) {
-  const auto digits = text.substr(0, text.find_first_not_of("0123456789"));
-  text.remove_prefix(digits.size());
-  return parse_number<std::uint8_t>(digits);
-}
 
 /// Returns the version by the header that PHP sends; 0 if the file does not have it.
 std::uint64_t version_in(const objects::Image& image) {
@@ -28,17 +21,12 @@ std::uint64_t version_in(const objects::Image& image) {
   if (!section)
     return 0;
   const auto bytes = section->bytes;
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto at = text.find(kHeader);
   if (at == std::string_view::npos)
     return 0;
-  text.remove_prefix(at + kHeader.size());
-  const auto major = take_number(text);
-  if (!major || !text.starts_with('.'))
-    return 0;
-  text.remove_prefix(1);
-  const auto minor = take_number(text);
-  return minor ? std::uint64_t{*major} << 8U | *minor : 0;
+  const auto version = parse_version_text(text.substr(at + kHeader.size()));
+  return version ? std::uint64_t{version->major} << 8U | version->minor : 0;
 }
 
 /// Returns the text of a zend_string up to a NUL; nullopt if it is unreadable.  The names of

@@ -58,10 +58,40 @@ grep -qx 'pe-symbolize: names of functions are missing: this is Python 3.10; nam
 told ./python3.13 >said
 grep -qx 'pe-symbolize: names of functions are missing: Python: record it with pe-record as root, or with --engine ptrace (3.11 to 3.14), or start it with -X perf (3.12)' said || fail "Python 3.13: $(cat said)"
 
+# The recorder names versions whose functions have no names.  These look like Python.
+cat >old.c <<'END'
+#include <time.h>
+#ifdef HAS_RUNTIME
+long _PyRuntime[8];
+#endif
+const char* volatile version = VERSION;
+void LOOP(void) {
+  while (clock() < CLOCKS_PER_SEC / 4) {}
+}
+int main(void) { LOOP(); return 0; }
+END
+only='only native frames are shown; functions of Python 3.11 to 3.14 have names'
+# unnamed VERSION TEXT OPTION...: compiles such a program with that text; the closing line must name the version
+unnamed() {
+  local version=$1 text=$2
+  shift 2
+  cc -O1 -rdynamic "-DVERSION=\"$text\"" "$@" -o python-old old.c
+  pe-record -F 997 --no-cache -o r.pe -- ./python-old 2>err || fail "$version: $(cat err)"
+  grep -qx "pe-record: $version has functions without names: $only" err || fail "$version: $(cat err)"
+}
+unnamed 'Python 2.7' 2.7.18 -DLOOP=PyEval_EvalFrameEx
+unnamed 'Python 3.6' 3.6.15 -DLOOP=PyEval_EvalFrameEx
+unnamed 'Python 3.9' 3.9.18+ -DLOOP=_PyEval_EvalFrameDefault -DHAS_RUNTIME
+unnamed 'a Python before 3.11' 3.40.1 -DLOOP=_PyEval_EvalFrameDefault -DHAS_RUNTIME
+
 # Real runtimes.
 echo 'const end = Date.now() + 1000; function work(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s } while (Date.now() < end) work(1e5)' >loop.js
 told node loop.js >said
 ! grep -q 'names of functions are missing' said || fail "node: $(cat said)"
+strip -o stripped-node "$(node -p process.execPath)"
+pe-record -F 997 --no-cache -o r.pe -- ./stripped-node loop.js 2>err
+grep -qx 'pe-record: a stripped Node has functions without names: start it with --perf-basic-prof, or use Node 18, 20, 22, 24 or 25 with symbols, as from nodejs.org' err ||
+  fail "stripped node: $(cat err)"
 options=(--keep-stacks)  # names nothing
 told node loop.js >said
 grep -q 'names of functions are missing: node: record it with pe-record while it runs .*, or start it with --perf-basic-prof$' said ||

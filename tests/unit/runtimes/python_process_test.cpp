@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtimes/python/walk.h"
+#include "runtimes/scripts/version_text.h"
 #include "support/fake_python.h"
 
 using namespace pe;
@@ -315,6 +316,16 @@ BOOST_DATA_TEST_CASE(a_generator_that_has_returned_does_not_hide_its_callers,
   BOOST_TEST_REQUIRE(read.frames.size() == 1U);
   BOOST_TEST(read.is_complete);
   BOOST_TEST(read.frames[0].ends_call);
+}
+
+BOOST_AUTO_TEST_CASE(a_text_may_start_with_a_version) {
+  const auto version = runtimes::parse_version_text("3.10.13");
+  BOOST_TEST_REQUIRE(version.has_value());
+  BOOST_TEST(version->major == 3);
+  BOOST_TEST(version->minor == 10);
+  BOOST_TEST(version->rest == ".13");
+  for (const char* other : {"", "3", "3.", ".1", "a3.1", "3.300", "256.1", "3..1"})
+    BOOST_TEST(!runtimes::parse_version_text(other), other);
 }
 
 BOOST_AUTO_TEST_CASE(unknown_versions_are_named) {
