@@ -21,7 +21,7 @@ nobody "$dir/pe-record" --engine perf -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"
 expect 'its message' 'pe-record: the target belongs to another user: need CAP_PERFMON, or root' "$(cat "$dir/err")" || fail "another's process: $(cat "$dir/err")"
 
 # A closing line names the engine that reads the functions of scripts for this user.
-nobody /usr/bin/python3 -c 'while True: sum(i * i for i in range(1000))' & python=$!
+setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all /usr/bin/python3 -c 'while True: sum(i * i for i in range(1000))' & python=$!
 sleep 0.5
 scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
 advice='use pe-record --engine ptrace'
