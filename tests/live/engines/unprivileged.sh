@@ -32,7 +32,7 @@ if [ "$scope" = 0 ]; then
   nobody "$dir/pe-record" --engine ptrace -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"; expect 'scripts by ptrace: status' 0 $?
   ! grep -q scripts "$dir/err" || fail "scripts by ptrace: $(cat "$dir/err")"
   pe-symbolize -q "$dir/w/python.pe" | stackfold --annotate >"$dir/python.folded"
-  at_least 'functions of the script, %' 90 "$(share '<genexpr>_\[s\]' "$dir/python.folded")"
+  at_least 'functions of the script, %' 90 "$(share '<module>_\[s\]' "$dir/python.folded")"
 fi
 pe-record --engine perf -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"
 grep -qx 'pe-record: this engine does not read the functions of scripts: use pe-record --engine bpf' "$dir/err" || fail "scripts by root: $(cat "$dir/err")"
