@@ -17,9 +17,8 @@ struct VersionText {
 
 /// Parses a text that starts with a version, "8.2.36"; nullopt for others.
 inline std::optional<VersionText> parse_version_text(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789";
   const auto take_number = [&text] {
-    const auto digits = text.substr(0, text.find_first_not_of(kDigits));
+    const auto digits = text.substr(0, text.find_first_not_of("0123456789"));
     text.remove_prefix(digits.size());
     return parse_number<std::uint8_t>(digits);
   };
