@@ -293,16 +293,22 @@ std::string_view ScriptReader::versions_of(const Pending& pending) const {
   return runtimes::interpreter_of(binaries_[pending.file - 1].script.language).versions;
 }
 
+/// Returns null if it has no interpreter.
+ScriptReader::Process* ScriptReader::running_or_ended(std::uint32_t pid) {
+  auto& among = processes_.contains(pid) ? processes_ : ended_;
+  const auto found = among.find(pid);
+  return found != among.end() ? &found->second : nullptr;
+}
+
 const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptFrames& stack,
                                       const OnFunction& on_function) {
   stack_.loop.clear();
   stack_.words.clear();
   stack_.is_complete = stack.is_complete;
-  auto& among = processes_.contains(pid) ? processes_ : ended_;
-  const auto found = among.find(pid);
-  if (found == among.end() || stack.frames.empty())
+  Process* const known = running_or_ended(pid);
+  if (known == nullptr || stack.frames.empty())
     return stack_;
-  Process& process = found->second;
+  Process& process = *known;
   const auto& interpreter = runtimes::interpreter_of(process.script.layout().language);
   Counts& counts = counts_[interpreter.kind];
   for (const auto& [start, end] : process.script.loop())
