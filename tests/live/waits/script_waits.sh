@@ -94,4 +94,19 @@ check() {
 check python3 waits.py sleeps by_value in_thread in_child forks
 check php waits.php sleeps by_value in_child forks
 check ruby waits.rb sleeps by_value in_thread in_child forks
+
+# Both pictures of stackpipe waits have the functions, whatever starts the interpreter.
+cat >"$dir/spins.py" <<'END'
+import time
+
+def spins():
+    end = time.thread_time() + 1
+    while time.thread_time() < end:
+        sum(range(1000))
+
+spins()
+END
+"$PE_SCRIPTS/stackpipe" waits -q -o "$dir/both.folded" -- sh -c "python3 '$dir/spins.py'; exit" 2>"$dir/err" || fail "stackpipe waits: $(cat "$dir/err")"
+mv "$dir/both.folded" "$dir/folded"
+at_least 'CPU time of spins, ms' 500 "$(ms ';spins;')"
 finish

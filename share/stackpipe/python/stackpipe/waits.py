@@ -13,6 +13,7 @@ from stackpipe import files, outputs, pipeline, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of, write_all
 from stackpipe.options import HELP, VERSION, CommandLine, Option
+from stackpipe.record import best_engine
 
 NAME = "stackpipe"
 OWN_FAILURE = 125
@@ -167,7 +168,9 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
     held = HeldCommand(target.command, tools, request.output.program_stdout) if target.command else None
     try:
         options = ["-p", str(held.pid)] if held else target.options
-        for name, own, stream in (("pe-record", ["-e", "cpu-clock", "-F", request.hz], "on"), ("offcpu", [], "off")):
+        engine = best_engine(tools)
+        on = [*(["--engine", engine] if engine else []), "-e", "cpu-clock", "-F", request.hz]
+        for name, own, stream in (("pe-record", on, "on"), ("offcpu", [], "off")):
             recorders.append(start_recorder(tools, [name, *own, *target.limit, *options], request, os.path.join(work, stream)))
         if not held and not target.limit and not request.output.is_quiet:
             say(f"recording {target.title} until Ctrl-C (or give -d SECONDS)")
