@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -56,6 +57,7 @@ inline constexpr std::uint32_t kMaxStackBytes = 65'528;
 struct Target {
   std::vector<pid_t> processes = {};    ///< all their threads, and processes that they start
   std::vector<pid_t> threads = {};      ///< only these threads
+  std::vector<pid_t> found = {};        ///< those of `processes` that nobody named: they may end
   std::vector<std::string> names = {};  ///< of processes; tidy() finds and removes them
   bool with_children = false;           ///< also processes that they have started before
   std::string cgroup = {};  ///< a path, absolute or below the cgroup file system, or empty
@@ -63,6 +65,9 @@ struct Target {
   std::vector<int> cpus = {};  ///< records only on these; empty: all that are online
   bool is_command = false;     ///< processes[0] is a command, held before its exec
 
+  [[nodiscard]] bool may_end(pid_t pid) const {
+    return std::find(found.begin(), found.end(), pid) != found.end();
+  }
   /// Returns whether the target reaches beyond single processes.
   [[nodiscard]] bool is_wide() const noexcept { return is_everything || !cgroup.empty(); }
   /// Returns whether the target is only whole processes, or a command.

@@ -200,16 +200,19 @@ void tidy(Target& target) {
     list.erase(std::unique(list.begin(), list.end()), list.end());
   };
   for (const std::string& name : std::exchange(target.names, {}))
-    std::ranges::copy(find_named(name), std::back_inserter(target.processes));
+    std::ranges::copy(find_named(name), std::back_inserter(target.found));
   keep_once(target.processes);
   keep_once(target.threads);
   keep_once(target.cpus);
   for (const pid_t pid : target.processes)
     if (const auto status = stream::status_of(pid); status && status->pid != pid)
       throw Error(fmt::format("--pid: {} is a thread of process {}: see --tid", pid, status->pid));
+  std::ranges::copy(target.found, std::back_inserter(target.processes));
   if (target.with_children)
-    std::ranges::copy(stream::descendants_of(target.processes),
-                      std::back_inserter(target.processes));
+    for (const pid_t pid : stream::descendants_of(target.processes)) {
+      target.found.push_back(pid);
+      target.processes.push_back(pid);
+    }
   keep_once(target.processes);
   std::erase_if(target.threads, [&](pid_t tid) {
     const auto status = stream::status_of(tid);

@@ -33,16 +33,25 @@ constexpr std::array<Kind, kScriptKinds> kKinds = {
      {"[node-inlined]", "Node", kSymbolJit | kSymbolInlined},
      {"[node-stub]", "Node", kSymbolJit}}};
 
+/// Whether a byte of UTF-8 continues a character.
+bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80; }
+
 bool is_escaped(unsigned char byte) { return byte <= ' ' || byte == '\\' || byte == 0x7f; }
 
-/// Adds the text until `out` has `limit` bytes.
+/// Adds the text until `out` has `limit` bytes, without a part of a character.
 void add_escaped(std::string& out, std::string_view text, std::size_t limit) {
   constexpr std::size_t kEscapeBytes = 4;
+  const std::size_t start = out.size();
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     const std::size_t bytes = is_escaped(byte) ? kEscapeBytes : 1;
-    if (out.size() + bytes > limit)
+    if (out.size() + bytes > limit) {
+      const bool is_cut = is_inside_character(c);
+      while (out.size() > start && is_cut && is_inside_character(out.back()))
+        out.pop_back();
+      out.resize(out.size() - (is_cut && out.size() > start ? 1 : 0));
       return;
+    }
     if (is_escaped(byte))
       out += fmt::format("\\{:03o}", byte);
     else

@@ -28,6 +28,8 @@ class Engine {
 
   /// A line for each thing that had to be done differently.
   [[nodiscard]] virtual const std::vector<std::string>& notes() const = 0;
+  /// The command will execute that file: examines it now, if that helps.
+  virtual void expect(const std::string& /*program*/) {}
   /// Writes the stream's head and starts to record.  A command has not started its program yet.
   /// `out` must outlive this.
   virtual void begin(Output& out) = 0;

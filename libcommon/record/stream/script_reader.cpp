@@ -258,8 +258,10 @@ bool ScriptReader::try_open(std::uint32_t pid, Pending& pending) {
     changed_.insert(pid);
     return true;
   }
-  pending.why = std::get<std::string>(opened);
-  if (pending.why.empty() && stream::is_memory_forbidden(static_cast<pid_t>(pid))) {
+  // Once the process has ended, there is no reason.
+  if (auto& why = std::get<std::string>(opened); !why.empty())
+    pending.why = std::move(why);
+  else if (stream::is_memory_forbidden(static_cast<pid_t>(pid))) {
     forbidden_.insert(pid);
     return true;
   }

@@ -101,7 +101,7 @@ class ScriptReader {
   struct Pending {
     std::uint64_t file = 0;  ///< its number
     std::uint64_t bias = 0;  ///< from svma to avma
-    std::string why;         ///< what open() of ScriptProcess has said last
+    std::string why;         ///< the last reason of open() of ScriptProcess
     unsigned tries = 0;
   };
 

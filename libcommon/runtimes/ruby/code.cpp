@@ -148,7 +148,7 @@ std::optional<ScriptCode> read_ruby_code(Memory& memory, const ScriptLayout& lay
   auto file = read_ruby_path(memory, ruby, fields->path, kMostFileCharacters);
   return ScriptCode{.function = {.name = *std::move(name),
                                  .file = std::move(file).value_or(""),
-                                 .line = fields->first_line,
+                                 .line = std::max(fields->first_line, 1U),  // 0: of a file
                                  .kind = stream::ScriptKind::kRuby},
                     .lines = read_ruby_lines(memory, ruby, frame.code, *fields)};
 }

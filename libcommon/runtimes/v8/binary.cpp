@@ -134,7 +134,8 @@ bool is_tested(std::uint32_t major, std::uint32_t minor) {
 
 /// A field of V8Layout, and the variables that may describe it.
 struct Described {
-  std::uint32_t V8Layout::*field;
+  using Field = std::uint32_t V8Layout::*;
+  Field field;
   std::array<std::string_view, 3> names;
 };
 

@@ -113,7 +113,8 @@ StackOfKernel view_stack(std::span<const std::uint64_t> words) {
   const std::size_t in_script = header >> kHeaderScriptShift & 0xffff;
   if (count >= words.size() || in_script > count || stop >= kStackStopCount)
     return {};
-  return {words.subspan(1, count - in_script), static_cast<StackStop>(stop),
+  const bool is_cut = (header & kHeaderScriptCut) != 0;
+  return {words.subspan(1, count - in_script), is_cut ? kStopTooDeep : static_cast<StackStop>(stop),
           (header & kHeaderKernel) != 0,
           words.subspan(1 + count - in_script, in_script - std::min<std::size_t>(in_script, 1)),
           (header & kHeaderScriptCut) != 0};
@@ -239,7 +240,7 @@ void LoadedObject::forget_script(std::uint32_t tgid) {
 }
 
 bool LoadedObject::add_script_file(const ScriptFileKey& key, const ScriptFile& file) {
-  skeleton_->bss->has_script_files = 1;
+  skeleton_->bss->has_script_files = skeleton_->bss->has_scripts = 1;
   return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.script_files), &key, &file, BPF_ANY) == 0;
 }
 

@@ -86,9 +86,11 @@ unnamed 'a Python before 3.11' 3.40.1 -DLOOP=_PyEval_EvalFrameDefault -DHAS_RUNT
 
 # Real runtimes.
 echo 'const end = Date.now() + 1000; function work(n) { let s = 0; for (let i = 0; i < n; i++) s += i % 7; return s } while (Date.now() < end) work(1e5)' >loop.js
-told node loop.js >said
-! grep -q 'names of functions are missing' said || fail "node: $(cat said)"
 strip -o stripped-node "$(node -p process.execPath)"
+if readelf -SW "$(node -p process.execPath)" | grep -q ' \.symtab '; then
+  told node loop.js >said
+  ! grep -q 'names of functions are missing' said || fail "node: $(cat said)"
+fi  # else it is as that of Debian, which is stripped
 pe-record -F 997 --no-cache -o r.pe -- ./stripped-node loop.js 2>err
 grep -qx 'pe-record: a stripped Node has functions without names: start it with --perf-basic-prof, or use Node 18, 20, 22, 24 or 25 with symbols, as from nodejs.org' err ||
   fail "stripped node: $(cat err)"

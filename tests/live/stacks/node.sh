@@ -9,6 +9,7 @@ case $(node -p 'process.versions.v8.split(".").slice(0, 2).join(".")') in
   10.2 | 11.3 | 12.4 | 13.6 | 14.1) ;;
   *) skip "frames of Node $(node -p process.version) are not known" ;;
 esac
+! pe-record -F 997 -o "$dir/try.pe" -- node -e 'for (let i = 0; i < 1e8; ++i) {}' 2>&1 | grep 'a stripped Node' || skip 'node is stripped'
 cat >"$dir/work.js" <<'END'
 'use strict';
 const zlib = require('zlib'), fs = require('fs'), threads = require('worker_threads');

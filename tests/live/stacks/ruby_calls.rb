@@ -110,7 +110,7 @@ def in_child(seconds)
 end
 
 def forks(seconds)
-  5.times { Process.wait(fork { in_child(seconds / 5) }) }
+  5.times { Process.wait(fork { in_child(seconds / 5); exit! }) }
 end
 
 def in_thread(seconds)

@@ -128,7 +128,7 @@ bool Counters::open_all() {
     open_everywhere({.pid = kWholeCpu});
   }
   for (const pid_t pid : target_.processes)
-    open_process(pid);
+    open_process(pid, target_.may_end(pid));
   for (const pid_t tid : target_.threads)
     open_everywhere({.pid = tid});
   return !rings_are_refused_;
@@ -247,7 +247,7 @@ void Counters::add_to_filter(pid_t pid) {
 /// Opens counters of all threads, including those that appear meanwhile.  A thread made by a
 /// counted thread inherits its counters, so only earlier threads can be missed.  Another scan finds
 /// these.
-void Counters::open_process(pid_t pid) {
+void Counters::open_process(pid_t pid, bool may_end) {
   add_to_filter(pid);
   std::unordered_set<pid_t> known;
   for (bool found_more = true; found_more && !rings_are_refused_;) {
@@ -260,7 +260,7 @@ void Counters::open_process(pid_t pid) {
         open_everywhere({.pid = tid});
     }
   }
-  if (known.empty())
+  if (known.empty() && !may_end)
     throw Error(fmt::format("--pid: {}: {}", pid, why_not_found("no such process")));
 }
 

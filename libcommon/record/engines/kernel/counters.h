@@ -97,7 +97,7 @@ class Counters {
   bool open_one(std::size_t event, stream::CounterPlace place, std::uint64_t probed_offset);
   bool replace_cycles(OpenedEvent& event, int error);
   bool adapt(OpenedEvent& event, int error);
-  void open_process(pid_t pid);
+  void open_process(pid_t pid, bool may_end);
   void attach_programs(const Counter& counter);
   void set_filter(const Counter& counter) const;
   void attach_to_ring(Counter counter);

@@ -25,6 +25,12 @@ void* number(unsigned long value) {
   return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
 }
 
+/// Whether the process has ended, or is about to: it has no memory any more.
+bool is_ending(pid_t pid) {
+  const auto status = stream::status_of(pid);
+  return !status || !status->has_memory;
+}
+
 bool is_group_stop(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
@@ -81,7 +87,7 @@ bool ThreadRegistry::seize(pid_t pid, pid_t tid, bool follows) {
 
 /// Attaches all threads, including those that appear meanwhile.  Threads that a traced thread
 /// creates are traced automatically.
-void ThreadRegistry::attach_process(pid_t pid) {
+void ThreadRegistry::attach_process(pid_t pid, bool may_end) {
   bool has_any = false;
   for (bool found_more = true; found_more;) {
     found_more = false;
@@ -90,19 +96,20 @@ void ThreadRegistry::attach_process(pid_t pid) {
         has_any = found_more = true;
     next_stopped();  // no thread has been asked yet
   }
-  if (!has_any)
+  if (!has_any && !may_end)
     throw Error(fmt::format("--pid: {}: {}", pid, why_not_found("no such process")));
 }
 
 void ThreadRegistry::attach(const Target& target) {
   for (const auto& list : {target.processes, target.threads})
     for (const pid_t tid : list)
-      check_traceable(tid);
+      if (!target.may_end(tid) || !is_ending(tid))
+        check_traceable(tid);
   if (!target.is_command)  // whose program does not run yet
     for (const pid_t pid : target.processes)
       records_.expect(pid);
   for (const pid_t pid : target.processes)
-    attach_process(pid);
+    attach_process(pid, target.may_end(pid));
   for (const pid_t tid : target.threads) {
     const auto status = stream::status_of(tid);
     if (status)

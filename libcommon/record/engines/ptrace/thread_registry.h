@@ -84,7 +84,7 @@ class ThreadRegistry {
  private:
   TracedThread& add(pid_t pid, pid_t tid);
   bool seize(pid_t pid, pid_t tid, bool follows);
-  void attach_process(pid_t pid);
+  void attach_process(pid_t pid, bool may_end);
   bool handle_stop(TracedThread& thread, int status);
   void handle_end(pid_t tid, int status);
   bool stand_by(TracedThread& thread, int signal);

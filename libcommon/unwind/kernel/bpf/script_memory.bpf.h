@@ -21,7 +21,7 @@ struct {
   __type(value, struct ScriptFile);
 } script_files SEC(".maps");
 uint32_t has_script_files = 0;
-uint32_t has_scripts = 0;  ///< user space has written one
+uint32_t has_scripts = 0;  ///< user space has written one, or a file
 
 /// Marks of functions that were sent before, mixed with their process's number, by their lowest
 /// bits.  One may take another's place.

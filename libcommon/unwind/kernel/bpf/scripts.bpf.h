@@ -46,16 +46,23 @@ static __always_inline void fork_script(uint32_t parent, uint32_t child) {
   bpf_map_update_elem(&scripts, &child, &layout, BPF_NOEXIST);
 }
 
+/// Finds the interpreter in the process's program.  Returns false if it has none that is known.
+static __always_inline bool find_program_script(struct task_struct* task) {
+  if (!has_script_files)
+    return false;
+  const struct ScriptFile* program = script_file(BPF_CORE_READ(task, mm, exe_file));
+  if (program)
+    note_script(task->tgid, program, BPF_CORE_READ(task, mm, start_code) - program->code_svma);
+  return program;
+}
+
 /// Finds the interpreter of a process that user space does not know yet, if it is in the process's
 /// program, or in the code that the current thread executes.  Null if there is none.
 static __always_inline const struct ScriptLayout* find_script(struct task_struct* task) {
   if (!has_script_files)
     return 0;
   const uint32_t tgid = task->tgid;
-  const struct ScriptFile* program = script_file(BPF_CORE_READ(task, mm, exe_file));
-  if (program)
-    note_script(tgid, program, BPF_CORE_READ(task, mm, start_code) - program->code_svma);
-  else
+  if (!find_program_script(task))
     bpf_find_vma(task, ((const struct pt_regs*)bpf_task_pt_regs(task))->ip, note_library, 0, 0);
   return bpf_map_lookup_elem(&scripts, &tgid);
 }

@@ -373,6 +373,9 @@ int BPF_PROG(on_exec, struct task_struct* task) {
   else
     bpf_map_delete_elem(&processes, &tgid);
   bpf_map_delete_elem(&scripts, &tgid);
+  // Its first wait may come before a sample, or before user space knows it.
+  if (with_scripts && (!only_targets || is_started_target(tgid)))
+    find_program_script(task);
   struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
   if (process)
     process->of_kernel = kNotChecked;

@@ -147,6 +147,9 @@ def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) 
         outputs.forward(said, not (output.is_quiet and is_folded), None if request.is_verbose else _NO_SAMPLES)
     if not is_folded:
         raise Failure(f"{output.path}: not drawn")
+    if output.form == "folded" and not has_stacks(folded):  # text is not made of nothing
+        say(f"{output.path}: not written: nothing was recorded")
+        return ran or OWN_FAILURE
     look = ["--colors", "hotcold", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
             "time on CPU and waiting, summed over threads", folded]
     # The text is folded already.
@@ -157,6 +160,11 @@ def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) 
     if request.keep and is_written:
         os.rename(folded, os.path.join(request.keep, "stacks.folded"))
     return ran if is_written else ran or OWN_FAILURE
+
+
+def has_stacks(folded: str) -> bool:
+    with open(folded, "rb") as lines:
+        return any(not line.startswith(b"#") for line in lines)
 
 
 def record(request: Request, work: str, tools: pipeline.Tools) -> int:
