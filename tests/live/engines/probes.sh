@@ -31,7 +31,7 @@ hits 'returns' 3
 at_least 'stacks of returns from main or a thread to the function, %' 100 \
   "$(fold "$dir/p.pe" 2>/dev/null | share '(main|start_thread;in_thread);.*outer ' /dev/stdin)"
 pe-record -o "$dir/p.pe" -e uretprobe:throws -- "$PE_CALLS" >"$dir/said" 2>"$dir/err" || fail "returns: $(cat "$dir/err")"
-expect 'exceptions pass returns' 'caught 10' "$(cat "$dir/said")"
+expect 'exceptions pass returns' 'caught 10' "$(grep caught "$dir/said")"
 hits 'returns without an exception' 10
 record -e "uprobe:$PE_PROBED:probed.c:31" -- "$PE_PROBED" 10 all
 hits 'an inlined line' 10

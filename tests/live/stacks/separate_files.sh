@@ -34,7 +34,7 @@ for _ in $(seq 100); do  # until the server has indexed the file
 done
 DEBUGINFOD_URLS=http://127.0.0.1:$port DEBUGINFOD_CACHE_PATH=$dir/cache pe-symbolize --lines "$dir/rec.pe" 2>"$dir/err" |
   stackfold --annotate --lines >"$dir/served.folded"
-at_least 'from a server, %' 90 "$(share ';main:spin.c:[0-9]*;local:spin.c:8;inlined_\[i\]:spin.c:5' "$dir/served.folded")"
+at_least 'from a server, %' 90 "$(share ';main:spin.c:[0-9]*;local:spin.c:8;inlined:spin.c:5_\[i\]' "$dir/served.folded")"
 kill $server; wait $server 2>/dev/null
 # The server is gone and has no file: pe-symbolize reports this and prints the rest.
 DEBUGINFOD_URLS=http://127.0.0.1:$port DEBUGINFOD_CACHE_PATH=$dir/cache2 pe-symbolize "$dir/rec.pe" 2>"$dir/err" | stackfold >"$dir/gone.folded"
