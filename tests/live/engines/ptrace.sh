@@ -45,7 +45,7 @@ kill $target
 
 # The program starts processes, calls exec, and loads a library.
 record -F 499 -o "$dir/fork.pe" -- "$PE_WORKLOAD" fork 1 || fail "fork: $(cat "$dir/err")"
-fold "$dir/fork.pe" --pid >"$dir/fork.folded"
+fold "$dir/fork.pe" --pid --weight period >"$dir/fork.folded"
 at_least 'the child in work(), %' 90 "$(share '^exe-[0-9]+;.*;main;work' "$dir/fork.folded")"
 record -F 499 -o "$dir/exec.pe" -- sh -c "'$PE_WORKLOAD' shares 0.5; exec '$PE_WORKLOAD' recursion 0.5"
 fold "$dir/exec.pe" --weight period >"$dir/exec.folded"
