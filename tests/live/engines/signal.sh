@@ -9,9 +9,17 @@ record_deaf() { "$PE_DENY" "$@" >"$dir/out" 2>"$dir/err"; }
 weighed() { fold "$1" --weight period "${@:2}"; }
 said() { grep -Eq -- "$1" "$dir/err" || fail "not said: $1: $(cat "$dir/err")"; }
 # The kernel sends such signals at its ticks.  If many programs run, a program is running at few of these
-# ticks.  So the test repeats a recording whose shares are wrong.
+# ticks.  So the test repeats a recording whose shares are wrong.  If all are, the machine is too busy for such
+# timers, and each closing line must tell how much time has no samples.
 near() { awk -v w="$1" -v g="$2" 'BEGIN { d = w - g; exit !(d <= 5 && -d <= 5) }'; }
-some_time() { for _ in 1 2 3 4; do "$@" && return; done; fail "$*: $(cat "$dir/folded")"; }
+some_time() {
+  local told=0
+  for _ in 1 2 3 4; do
+    "$@" && return
+    grep -q 'CPU time without samples' "$dir/err" && told=$((told + 1))
+  done
+  [ "$told" = 4 ] || fail "$*: $(cat "$dir/folded")"
+}
 
 shares_hold() {
   record "$@" -o "$dir/shares.pe" -- "$PE_WORKLOAD" shares 2 || fail "shares: $(cat "$dir/err")"
@@ -38,7 +46,8 @@ threads_hold() {
 some_time threads_hold
 record -F 499 --thread t8 -o "$dir/one.pe" -- "$PE_SAMPLED" eight || fail "one thread: $(cat "$dir/err")"
 fold "$dir/one.pe" >"$dir/one.folded"
-at_least 'the one thread that is wanted' 99 "$(share '^t8;.*spin_8[; ]' "$dir/one.folded")"
+expect 'the one thread that is wanted, %' 100.0 "$(share '^t8;' "$dir/one.folded")"
+at_least 'its function, %' 90 "$(share '^t8;.*spin_8[; ]' "$dir/one.folded")"
 record --thread nobody -o "$dir/none.pe" -- "$PE_SAMPLED" eight
 expect 'samples of a thread that is not there' 125 $?
 grep -qE '^pe-record: [0-9]+ samples? in' "$dir/err" && fail "a thread that is not there: $(cat "$dir/err")"
