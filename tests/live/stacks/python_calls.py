@@ -125,10 +125,10 @@ def in_child(seconds):
 
 
 def forks(seconds):
-    for _ in range(20):
+    for _ in range(5):
         child = os.fork()
         if child == 0:
-            in_child(seconds / 20)
+            in_child(seconds / 5)
             os._exit(0)
         os.waitpid(child, 0)
 
