@@ -173,6 +173,14 @@ std::vector<std::string> programs_of(const std::string& path) {
   return programs;
 }
 
+std::vector<std::string> programs_of_command(const std::string& name) {
+  try {
+    return programs_of(find_program(name));
+  } catch (const CommandError&) {
+    return {};
+  }
+}
+
 void check_takes_library(const std::string& path) {
   std::string program = path;
   for (int i = 0; i < kMostInterpreters; ++i) {

@@ -13,6 +13,8 @@ std::string find_program(const std::string& name);
 /// Returns the program at `path` and, if it is a script, those that the kernel or env(1) executes
 /// for it.
 std::vector<std::string> programs_of(const std::string& path);
+/// Does so for the command `name`; empty if it cannot be executed, which its child reports.
+std::vector<std::string> programs_of_command(const std::string& name);
 
 /// Throws Error "<path>: is ..." if the dynamic linker would not load a library into the program at
 /// `path`.  Such a program is static, is for another machine, or gets more privileges than we have.

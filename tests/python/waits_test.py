@@ -17,6 +17,15 @@ class Folding(unittest.TestCase):
         self.assertEqual(waits.in_microseconds(b"sh;main", b"1500600"), b"sh;main 1501\n")
 
 
+class Emptiness(unittest.TestCase):
+    def test_facts_alone_are_no_stacks(self):
+        for content, has_stacks in ((b"", False), (b"# unit: us\n", False), (b"# unit: us\nsh;main 7\n", True)):
+            with tempfile.NamedTemporaryFile() as folded:
+                folded.write(content)
+                folded.flush()
+                self.assertEqual(waits.has_stacks(folded.name), has_stacks)
+
+
 class Signals(unittest.TestCase):
     def test_names_the_signal_if_it_has_a_name(self):
         self.assertEqual(waits.signal_text("./a", 11), "'./a' was ended by signal 11 (SIGSEGV)")

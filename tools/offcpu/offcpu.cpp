@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/plural.h"
 #include "inprocess/command.h"
 #include "offcpu/engine.h"
@@ -41,7 +40,6 @@ class WaitSource final : public record::Source {
   [[nodiscard]] std::optional<std::string> why_empty() override;
 
  private:
-  void expect_command();
   [[nodiscard]] record::Closing closing() const;
 
   const Options& options_;
@@ -62,22 +60,12 @@ WaitSource::WaitSource(const Options& options, record::Session& session)
 }
 
 void WaitSource::start() {
-  expect_command();
+  if (session_.child() != nullptr)
+    for (const auto& program : inprocess::programs_of_command(options_.command.front()))
+      engine_->expect(program);
   engine_->begin(*out_);
   session_.start_clock(monotonic_ns());
   engine_->tell_running();
-}
-
-void WaitSource::expect_command() {
-  if (session_.child() == nullptr)
-    return;
-  try {
-    const std::string path = inprocess::find_program(options_.command.front());
-    for (const std::string& program : inprocess::programs_of(path))
-      engine_->expect(program);
-  } catch (const CommandError&) {
-    // The child reports it.
-  }
 }
 
 record::Closing WaitSource::finish(record::Ended /*ended*/) {

@@ -57,12 +57,8 @@ bool has_interpreter(const Options& options) {
       stream::for_each_mapping(id, look);
   if (options.command.empty())
     return found;
-  try {
-    const auto programs = inprocess::programs_of(inprocess::find_program(options.command.front()));
-    return std::ranges::any_of(programs, record::may_be_interpreter);
-  } catch (const CommandError&) {
-    return false;  // the child reports it
-  }
+  return std::ranges::any_of(inprocess::programs_of_command(options.command.front()),
+                             record::may_be_interpreter);
 }
 
 /// The engines to try, in this order.  The frames of interpreters must be read at the moment of a

@@ -22,15 +22,10 @@ void RingSource::open_stream(const perf_event_attr& attr, const std::vector<std:
 void RingSource::expect_command() {
   if (session_.child() == nullptr)
     return;
-  try {
-    const std::string path = inprocess::find_program(session_.request().command.front());
-    for (const std::string& program : inprocess::programs_of(path)) {
-      stream_->expect_program(program);
-      if (bpf_)
-        bpf_->expect_program(*stream_, program);
-    }
-  } catch (const CommandError&) {
-    // The child reports it.
+  for (const auto& program : inprocess::programs_of_command(session_.request().command.front())) {
+    stream_->expect_program(program);
+    if (bpf_)
+      bpf_->expect_program(*stream_, program);
   }
 }
 

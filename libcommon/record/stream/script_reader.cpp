@@ -350,7 +350,9 @@ void ScriptReader::describe(Closing& closing) const {
                       " of interpreters could not be read",
                   "record as the same user, or with CAP_SYS_PTRACE");
   for (const auto& [unknown, versions] : all_unknown)
-    closing.doubt(unknown + " has functions without names", fmt::format("{} have names", versions));
+    closing.doubt(
+        unknown + " has functions without names",
+        fmt::format("only native frames are shown; functions of {} have names", versions));
 }
 
 }  // namespace pe::record

@@ -32,7 +32,7 @@ struct Interpreter {
   stream::ScriptKind kind;      ///< of its functions; also has the language's name
   std::string_view file;        ///< part of the names of its files: "python"
   std::string_view library;     ///< start of the name of its library: "libpython"
-  std::string_view versions;    ///< those that can be read, as a closing line about others has it
+  std::string_view versions;    ///< those whose frames can be read
   std::string_view unreadable;  ///< the name of a function that is unreadable
   std::string_view loop;        ///< the symbol of the interpreter's loop; may be absent
   /// Without that symbol the loop is the function with the longest table of its own addresses, if

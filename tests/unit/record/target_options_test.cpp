@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "record/target_options.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <string>
 
 #include "base/error.h"
@@ -22,6 +26,21 @@ BOOST_AUTO_TEST_CASE(a_target_that_is_named_twice_is_recorded_once) {
   pe::record::tidy(target);
   BOOST_TEST(target.processes == (std::vector<pid_t>{4194302, 4194303}));
   BOOST_TEST(target.threads == std::vector<pid_t>{4194301});
+}
+
+BOOST_AUTO_TEST_CASE(only_processes_that_nobody_named_may_end_before_they_are_opened) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  pe::record::Target target{.processes = {::getpid()}, .with_children = true};
+  pe::record::tidy(target);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  BOOST_TEST(target.processes.size() == 2U);
+  BOOST_TEST(target.may_end(child));
+  BOOST_TEST(!target.may_end(::getpid()));
 }
 
 BOOST_AUTO_TEST_CASE(a_name_that_no_process_has_is_refused) {

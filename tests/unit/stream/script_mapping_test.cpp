@@ -51,6 +51,19 @@ BOOST_AUTO_TEST_CASE(a_path_starts_with_the_runtime_and_the_kind) {
   BOOST_TEST(stream::script_flags(ScriptKind::kJavaCompiled) == stream::kSymbolJit);
 }
 
+BOOST_AUTO_TEST_CASE(a_long_name_is_cut_between_characters) {
+  for (const std::string before : {"", "a", "ab"}) {  // so that each place of a character is met
+    std::string name = before;
+    while (name.size() < 9000)
+      name += "\u65e5";
+    const auto function = parse_script_path(script_path({name, "f", 7}));
+    BOOST_TEST_REQUIRE(function.has_value());
+    BOOST_TEST(function->name.size() > 1900U);
+    BOOST_TEST((function->name.size() - before.size()) % 3 == 0U);
+    BOOST_TEST(name.starts_with(function->name));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_long_path_is_cut) {
   const std::string path = script_path({std::string(9000, ' '), std::string(9000, 'f'), 7});
   BOOST_TEST(path.size() <= 4000U);
