@@ -31,12 +31,16 @@ after(async () => {
 });
 
 async function open(...options) {
+  await openAt('', ...options);
+}
+
+async function openAt(address, ...options) {
   const run = spawnSync(process.env.FLAMESVG, [...(options.includes('--width') ? [] : ['--width', '1200']), ...options], { input: PROFILE });
   assert.equal(run.status, 0, String(run.stderr));
   const file = join(folder, options.includes('--html') ? 'page.html' : 'page.svg');
   writeFileSync(file, run.stdout);
   await page.goto('about:blank');
-  await page.goto(pathToFileURL(file).href);
+  await page.goto(pathToFileURL(file).href + address);
   await page.waitForSelector('svg.live');
 }
 
@@ -75,5 +79,14 @@ test('an HTML page fills the window in Firefox', async () => {
   assert.equal(size[0], size[1]);
   await page.mouse.click(...await middleOf('run'));
   assert.deepEqual(await labels(), ['all 100', 'alloc 20', 'grow 10', 'main 70', 'run 20']);
+  assert.deepEqual(errors, []);
+});
+
+test('the page answers in Firefox, whatever expression its address has', async () => {
+  for (const pattern of ['(a|a)*b', '(.|.)+!', 'a?'.repeat(300) + 'a'.repeat(300) + 'b']) {
+    await openAt('#s=' + encodeURIComponent(pattern));
+    assert.equal(await page.$eval('#search', (field) => field.value), pattern);
+    assert.equal(await text('matched'), 'Matched: 0.00%');
+  }
   assert.deepEqual(errors, []);
 });

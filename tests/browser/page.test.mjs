@@ -126,14 +126,27 @@ test('the matched share is right while zoomed', async () => {
   assert.equal(await text('matched'), 'Matched: 40.00%');
 });
 
-test('a bad regular expression is reported, and the next good one works', async () => {
+test('what is no regular expression is searched as plain text, and the next one works', async () => {
   await open();
   await searchFor('al(loc');
-  assert.equal(await text('matched'), 'Bad regular expression: al(loc');
-  assert.ok(await hasClass(page.locator('#matched'), 'bad'));
+  assert.equal(await text('matched'), 'Matched: 0.00%, as plain text');
   assert.equal(await matches(), 0);
+  await searchFor('al(loc; (?=x); spin');
+  assert.equal(await text('matched'), 'Matched: al(loc 0.00%, (?=x) 0.00%, spin 25.00%; together 25.00%, as plain text: al(loc, (?=x)');
   await searchFor('spin');
   assert.equal(await text('matched'), 'Matched: 25.00%');
+});
+
+test('names of C++ are found as they are, and expressions still match', async () => {
+  await open('main;alloc::alloc 20\nmain;std::operator[]<int>(a, b) 19\nmain;f(int*, C++)_[i] 17\nmain;f(int) 4\nmain;fint 40\n');
+  for (const [term, share, end = ''] of [['operator[]', '19', ', as plain text'], ['std::operator[]<int>(a, b)', '19'], ['f(int*, C++)', '17'],
+    ['C++', '17', ', as plain text'], ['f(int)', '4'], ['f(int|x)$', '40'], ['^alloc', '20'], ['f\\(', '21']]) {
+    await searchFor(term);
+    assert.equal(await text('matched'), `Matched: ${share}.00%${end}`, term);
+  }
+  await page.keyboard.press('Control+i');
+  await searchFor('OPERATOR[]');
+  assert.equal(await text('matched'), 'Matched: 19.00%, as plain text, ignoring case');
 });
 
 test('a slash can be searched for', async () => {

@@ -156,12 +156,28 @@ test('Enter in the search field leads on, and never ends the search', async () =
   assert.match(await text('matched'), /, 2 of 2$/);
 });
 
-test('an expression that needs exponential time is given up', async () => {
-  await open('main;' + 'a'.repeat(400) + ' 1\nmain;b 1\n');
-  await searchFor('^(([a-z_])+.)+[A-Z]([a-z_])+$');
-  assert.match(await text('matched'), /^Too slow/);
-  await searchFor('^b$');
-  assert.equal(await text('matched'), 'Matched: 50.00%');
+test('the page answers, whatever expression its address has', async () => {
+  const names = 'main;' + 'a'.repeat(20000) + ' 1\nmain;b 1\n';
+  for (const [pattern, share] of [['(a|a)*b', '50'], ['(.|.)+!', '0'], ['a?'.repeat(300) + 'a'.repeat(300) + 'b', '0'],
+    ['^(([a-z_])+.)+[A-Z]([a-z_])+$', '0'], ['('.repeat(900) + 'b', '0'], ['(?:a{0,30}){0,30}$', '100']]) {
+    await open(names, '#s=' + encodeURIComponent(pattern));
+    assert.equal(await page.locator('#search').evaluate((field) => field.value), pattern);
+    assert.match(await text('matched'), new RegExp(`^Matched: ${share}.00%`), pattern);
+    await searchFor('^b$');
+    assert.equal(await text('matched'), 'Matched: 50.00%');
+  }
+  await open(names, '#s=' + 'x'.repeat(2000));
+  assert.equal(await text('matched'), 'Too long to search');
+  await open(names, '#v=' + 'hide:x;'.repeat(100000));
+  assert.equal(await text('matched'), '');
+});
+
+test('a search that takes too many steps is given up', async () => {
+  await open(Array.from({ length: 400 }, (_, i) => `${'ab'.repeat(2000)}${i} 1\n`).join(''), '#s=' +
+    encodeURIComponent(Array.from({ length: 200 }, (_, i) => `(a|b)*${i}x`).join(';')));
+  assert.match(await text('matched'), /^Too slow, simplify it: /);
+  await searchFor('1$');
+  assert.match(await text('matched'), /^Matched: 10/);
 });
 
 test('towers that are narrow at this zoom end in a frame that says how deep they are', async () => {

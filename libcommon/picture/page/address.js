@@ -10,6 +10,7 @@
 
 const NEAR = 0.06;  // pixels: older addresses have one decimal
 const MOST_PATH = 1500;  // characters
+const MOST_STEPS = 50;
 
 // Returns the frame of that row whose corner is nearest; of several at one place the widest; else 0.
 function nodeAtCorner(x, y) {
@@ -103,11 +104,11 @@ function isStep({ kind, name }) {
 }
 
 function stepsOf(text) {
-  return text.split(';').map((part) => {
+  return text.split(';', MOST_STEPS).map((part) => {
     const colon = part.indexOf(':');
     return colon < 0 ? { kind: part } : { kind: part.slice(0, colon), name: part.slice(colon + 1) };
   }).filter(isStep).map((step) => step.kind === 'window' || step.kind === 'against' ?
-    { kind: step.kind, name: timeline.nameOf(timeline.windowOf(step.name)) } : step).slice(0, 50);
+    { kind: step.kind, name: timeline.nameOf(timeline.windowOf(step.name)) } : step);
 }
 
 function loadAddress() {

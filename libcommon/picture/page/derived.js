@@ -15,6 +15,7 @@
 // Frames of callers with less than this part of the whole are summed up: they could not be seen, and deep
 // stacks have millions of them.
 const LEAST_PART = 1e-5;
+const MOST_VISITS = 3e7;  // of frames: the stacks of a tower that has counts on each floor are as long as its height squared
 
 // The numbers of a node without its callees: own count, counts before and after, growth.
 function ownColumns(tree) {
@@ -201,8 +202,10 @@ function callersFrom(tree, ends, columns) {
   const merger = new Merger(tree);
   const least = wholeOf(tree) * LEAST_PART;
   const pending = [{ place: 0, above: ends, ends }];
+  let visits = 0;
   while (pending.length > 0) {
     const { place, above, ends: group } = pending.pop();
+    visits += group.length;
     const byName = new Map();
     for (let i = 0; i < group.length; ++i) {
       const node = above[i];
@@ -219,7 +222,7 @@ function callersFrom(tree, ends, columns) {
       callers.weight += columns.self[group[i]];
     }
     for (const [name, callers] of byName) {
-      if (callers.weight < least && place !== 0) {
+      if ((callers.weight < least || visits > MOST_VISITS) && place !== 0) {
         const gap = merger.child(place, 0, -1);
         for (const end of callers.ends)
           merger.add(gap, columns, end);

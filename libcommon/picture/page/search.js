@@ -1,11 +1,12 @@
-// Search by regular expressions, which are tried on each name once.  ";" separates terms, because no name of
-// folded text has one; each term has a colour.
+// Search by regular expressions (expression.js), which are tried on each name once.  ";" separates terms, because no name of
+// folded text has one; each term has a colour.  The name of a function is searched as plain text, and so is a term that is no
+// expression, such as "operator[]": the rule of stacktop.
 // SPDX-License-Identifier: MIT
 
-const searching = { pattern: '', ignoresCase: false, problem: '', names: null, terms: [], found: null, at: -1, generation: 0 };
+const searching = { pattern: '', ignoresCase: false, problem: '', names: null, terms: [], plain: [], found: null, at: -1, generation: 0 };
 
-const BUDGET = 400;  // milliseconds for all names
-const STEP_LIMIT = 30;  // milliseconds for one part of a name
+const MOST_TERMS = 200;
+const MOST_TERM = 1000;  // characters
 
 // The root and gaps are not functions, so they never match.  Returns the number of the term, or 0.
 function matchOf(node) {
@@ -39,6 +40,8 @@ function matchedText() {
     text += ' (of this view: ' + percent(matchedCount(zoomed, 0), tree.total[zoomed]) + ')';
   if (searching.found !== null && searching.at >= 0 && searching.generation === view.generation)
     text += ', ' + grouped(searching.at + 1) + ' of ' + grouped(searching.found.length);
+  if (searching.plain.length > 0)
+    text += ', as plain text' + (searching.terms.length === 1 ? '' : ': ' + searching.plain.join(', '));
   return text + (searching.ignoresCase ? ', ignoring case' : '');
 }
 
@@ -49,34 +52,34 @@ function showMatched() {
   parts.matched.classList.toggle('bad', searching.problem !== '');
 }
 
-// A pattern with several repetitions may need time that grows with a power of the name's length, and no
-// browser can stop it.  So such a pattern is tried on growing parts of a name.
-function isCostly(pattern) {
-  return pattern.replace(/\\./g, '').split(/[*+{]/).length > 2;
-}
+// Is this the name of a function, with or without its mark "_[k]"?
+const isNameOf = (term, name) => name.startsWith(term) &&
+  (name.length === term.length || name.length === term.length + 4 && name.startsWith('_[', term.length) && name.endsWith(']'));
 
-// Returns whether the expression stayed quick on parts of the name.
-function isQuickOn(expression, name) {
-  for (let length = 12; length < name.length; length += Math.max(1, length >> 5)) {
-    const start = performance.now();
-    expression.test(name.slice(0, length));
-    if (performance.now() - start > STEP_LIMIT)
-      return false;
+// Returns what finds a term.  Notes a term that is plain text although it does not look like it.
+function finderOf(term, budget) {
+  const isWord = /^[\w:~<>=!@#%&,'"`/ -]*$/.test(term);
+  if (isWord || view.tree.names.some((name) => isNameOf(term, name)))
+    return plainText(term, searching.ignoresCase, budget);
+  try {
+    return new Expression(term, searching.ignoresCase, budget);
+  } catch (error) {
+    if (!(error instanceof SyntaxError))
+      throw error;
+    searching.plain.push(term);
+    return plainText(term, searching.ignoresCase, budget);
   }
-  return true;
 }
 
-// Returns the hits: one byte for each name, the term's number or 0.
-function hitsOf(expressions) {
+// Returns the hits: one byte for each name, the term's number or 0.  Throws RangeError if that takes too many steps.
+function hitsOf(terms) {
   const { names } = view.tree;
   const hits = new Uint8Array(names.length);
-  const start = performance.now();
-  expressions.forEach((expression, i) => {
-    const careful = isCostly(expression.source);
+  const budget = { left: STEPS };
+  terms.forEach((term, i) => {
+    const finder = finderOf(term, budget);
     for (let name = 1; name < names.length; ++name) {
-      if (careful && !isQuickOn(expression, names[name]) || careful && performance.now() - start > BUDGET)
-        throw new RangeError('too slow');
-      if (hits[name] === 0 && expression.test(names[name]))
+      if (hits[name] === 0 && finder.test(names[name]))
         hits[name] = i + 1;
     }
   });
@@ -84,13 +87,17 @@ function hitsOf(expressions) {
 }
 
 function search(pattern) {
-  Object.assign(searching, { pattern, problem: '', names: null, found: null, at: -1 });
-  searching.terms = pattern.split(';').map((term) => term.trim()).filter((term) => term !== '').slice(0, 200);
-  if (searching.terms.length > 0) {
+  Object.assign(searching, { pattern, problem: '', names: null, plain: [], found: null, at: -1 });
+  searching.terms = pattern.split(';', MOST_TERMS).map((term) => term.trim()).filter((term) => term !== '');
+  if (searching.terms.some((term) => term.length > MOST_TERM)) {
+    searching.problem = 'Too long to search';
+  } else if (searching.terms.length > 0) {
     try {
-      searching.names = hitsOf(searching.terms.map((term) => new RegExp(term, searching.ignoresCase ? 'i' : '')));
+      searching.names = hitsOf(searching.terms);
     } catch (error) {
-      searching.problem = (error instanceof RangeError ? 'Too slow, simplify it: ' : 'Bad regular expression: ') + pattern;
+      if (!(error instanceof RangeError))
+        throw error;
+      searching.problem = 'Too slow, simplify it: ' + pattern;
     }
   }
   tools.showSearch();
