@@ -12,18 +12,49 @@ bool is_deceiving(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);
 }
 
+namespace {
+
+void append_printable(std::string& out, const CodePoint& c) {
+  if (is_deceiving(c.value))
+    out += fmt::format("\\u{:04x}", static_cast<unsigned>(c.value));
+  else if (c.is_valid && !is_control(c.value))
+    out += c.bytes;
+  else
+    for (const char byte : c.bytes)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+}
+
+/// Returns the length of the colour at the start of `text`, as tools write it; 0 if there is none.
+std::size_t color_size(std::string_view text) {
+  constexpr std::string_view kStart = "\033[";
+  constexpr std::size_t kMostDigits = 2;
+  if (!text.starts_with(kStart))
+    return 0;
+  const std::size_t end = text.find_first_not_of("0123456789", kStart.size());
+  const bool is_color = end != std::string_view::npos && text[end] == 'm' && end > kStart.size() &&
+                        end <= kStart.size() + kMostDigits;
+  return is_color ? end + 1 : 0;
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
+  while (!text.empty())
+    append_printable(out, take_code_point(text));
+  return out;
+}
+
+std::string printable_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
   while (!text.empty()) {
-    const CodePoint c = take_code_point(text);
-    if (is_deceiving(c.value))
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c.value));
-    else if (c.is_valid && !is_control(c.value))
-      out += c.bytes;
-    else
-      for (const char byte : c.bytes)
-        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    const std::size_t kept = text.front() == '\n' || text.front() == '\t' ? 1 : color_size(text);
+    out += text.substr(0, kept);
+    text.remove_prefix(kept);
+    if (kept == 0)
+      append_printable(out, take_code_point(text));
   }
   return out;
 }

@@ -23,6 +23,10 @@ bool is_deceiving(char32_t c);
 /// direction of text become \uNNNN.
 std::string printable(std::string_view text);
 
+/// Does the same to whole lines of a tool's result: line ends, tabs and colours ("\033[31m", which
+/// change nothing but the look of text) stay.
+std::string printable_text(std::string_view text);
+
 /// Returns `text` between single quotes.  Every byte that is not printable ASCII becomes \xNN.  All
 /// bytes beyond `limit` become one "...".
 inline std::string in_quotes(std::string_view text, std::size_t limit = 60) {

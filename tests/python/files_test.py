@@ -107,6 +107,114 @@ class Draft(InFolder):
         self.assertEqual(self.names(), [])
 
 
+class Planted(InFolder):
+    """Another user changes what the names lead to while a command runs."""
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.folder, 0o777)
+        self.write("precious", "precious")
+
+    def plant(self, name, target="precious"):
+        """Puts a link at a name, in place of anything that is there."""
+        os.symlink(self.path(target), self.path("link"))
+        os.rename(self.path("link"), self.path(name))
+
+    def test_a_link_that_takes_the_place_of_a_pipe_is_not_written(self):
+        os.mkfifo(self.path("a"))
+        held = os.open(self.path("a"), os.O_RDWR)
+        with files.Draft(self.path("a")) as draft:
+            draft.file.write(b"text")
+            self.plant("a")
+            draft.keep()
+        self.assertEqual((self.content("precious"), os.read(held, 9)), ("precious", b"text"))
+        os.close(held)
+
+    def test_a_link_that_takes_the_name_is_replaced(self):
+        with files.Draft(self.path("a")) as draft:
+            draft.file.write(b"text")
+            self.plant("a")
+            draft.keep()
+        self.assertEqual((self.content("precious"), self.content("a")), ("precious", "text"))
+        self.assertFalse(os.path.islink(self.path("a")))
+
+    def test_a_link_is_replaced_wherever_it_leads(self):
+        os.mkfifo(self.path("pipe"))
+        for target in ("precious", "/dev/null", "/dev/stdout", "pipe", "none"):
+            self.plant("a", target)
+            self.assertFalse(files.is_written_in_place(self.path("a")))
+            files.check_writable(self.path("a"))
+            self.assertTrue(os.path.islink(self.path("a")))
+            files.write_file(self.path("a"), "text")
+            self.assertEqual((target, os.path.islink(self.path("a")), self.content("a")), (target, False, "text"))
+        self.assertEqual(self.names(), ["a", "pipe", "precious"])
+
+    def test_another_folder_in_place_of_ours_gets_nothing(self):
+        os.mkdir(self.path("folder"))
+        os.mkdir(self.path("elsewhere"))
+        with files.Draft(self.path("folder/a")) as draft:
+            os.rename(self.path("folder"), self.path("moved"))
+            self.plant("folder", "elsewhere")
+            draft.keep(on_disk=True)
+        self.assertEqual((os.listdir(self.path("elsewhere")), os.listdir(self.path("moved"))), ([], ["a"]))
+
+    def test_another_folder_in_place_of_a_temporary_one_gets_and_loses_nothing(self):
+        folder = files.temporary_folder(self.folder, "work-")
+        os.mkdir(self.path("elsewhere"))
+        self.write("elsewhere/precious", "precious")
+        name = files.name_of_folder(folder)
+        os.rename(self.path(name), self.path("moved"))
+        self.plant(name, "elsewhere")
+        files.write_new(os.path.join(folder, "a"), "text")
+        self.assertEqual((os.listdir(self.path("elsewhere")), os.listdir(self.path("moved"))), (["precious"], ["a"]))
+        files.remove_folder(folder)
+        self.assertEqual(self.content("elsewhere/precious"), "precious")
+        self.assertFalse(os.path.exists(self.path("moved")))
+
+    def test_a_folder_that_only_we_can_rename_has_its_name(self):
+        self.assertTrue(files.temporary_folder(self.folder).startswith("/proc/"))
+        os.chmod(self.folder, 0o1777)
+        self.assertTrue(files.temporary_folder(self.folder).startswith(self.folder))
+        os.mkdir(self.path("ours"))
+        self.assertEqual(files.open_folder(self.path("ours")), self.path("ours"))
+        os.chmod(self.folder, 0o777)
+        self.assertTrue(files.open_folder(self.path("ours")).startswith("/proc/"))
+
+    def test_a_folder_is_removed_with_its_folders_but_not_where_links_lead(self):
+        folder = files.temporary_folder(self.folder)
+        os.mkdir(os.path.join(folder, "b"))
+        files.write_new(os.path.join(folder, "b/c"), "text")
+        os.mkdir(self.path("elsewhere"))
+        os.symlink(self.path("elsewhere"), os.path.join(folder, "d"))
+        files.remove_folder(folder)
+        self.assertEqual(self.names(), ["elsewhere", "precious"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "makes a device")
+    def test_a_disk_is_refused(self):
+        os.mknod(self.path("a"), stat.S_IFBLK | 0o600, os.makedev(7, 1_000_000))
+        for act in (files.check_writable, files.is_written_in_place, lambda path: files.write_file(path, "text")):
+            with self.assertRaisesRegex(Failure, "a: is a block device$"):
+                act(self.path("a"))
+
+    def test_descriptors_have_fixed_names(self):
+        with open(self.path("a"), "w+b") as file:
+            for name in (f"/dev/fd/{file.fileno()}", f"/proc/self/fd/{file.fileno()}"):
+                self.assertTrue(files.is_written_in_place(name))
+                files.write_file(name, "text")
+        self.assertEqual(self.content("a"), "texttext")
+        with self.assertRaisesRegex(Failure, "^/dev/fd/987654: Bad file descriptor$"):
+            files.write_file("/dev/fd/987654", "text")
+
+    def test_only_a_file_is_read_and_nothing_waits(self):
+        os.mkfifo(self.path("pipe"))
+        self.plant("a")
+        for name, follows in (("pipe", True), ("", True), ("a", False), ("none", True)):
+            with self.assertRaises(OSError):
+                files.open_regular(self.path(name), follows)
+        with files.open_regular(self.path("a")) as file:
+            self.assertEqual(file.read(), b"precious")
+
+
 class Create(InFolder):
     def test_refuses_what_is_there_be_it_a_link_that_leads_nowhere(self):
         os.symlink("nowhere", self.path("a"))

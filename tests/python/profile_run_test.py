@@ -1,5 +1,7 @@
 """Tests the command line of profile_run, and how its commands parse and write text."""
+import os
 import re
+import tempfile
 import unittest
 
 from stackpipe import options
@@ -127,6 +129,23 @@ class Summary(unittest.TestCase):
         for said, status, wanted in (("", 0, "no function grew"), (unsure, 0, "no function grew for sure"), ("", 3, "functions grew"),
                                      ("", 1, "not compared"), ("", 139, "not compared")):
             self.assertEqual(compare.verdict(said, status), wanted)
+
+
+class Appending(unittest.TestCase):
+    def test_a_link_is_replaced_and_what_it_leads_to_is_not_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            secret, path = os.path.join(folder, "secret"), os.path.join(folder, "summary")
+            for name in (secret, path):
+                compare.append(name, "one\n")
+                compare.append(name, "two\n")
+            os.unlink(path)
+            os.symlink(secret, path)
+            compare.append(path, "three\n")
+            texts = []
+            for name in (secret, path):
+                with open(name, encoding="utf-8") as file:
+                    texts.append(file.read())
+            self.assertEqual((texts, os.path.islink(path)), (["one\ntwo\n", "three\n"], False))
 
 
 class Sides(unittest.TestCase):

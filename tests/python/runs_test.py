@@ -1,9 +1,11 @@
 """Tests the folder of runs, with valid and invalid content."""
 import json
 import os
+import stat
 import tempfile
 import unittest
 
+from stackpipe import files
 from stackpipe.runs import store
 from stackpipe.messages import Failure
 
@@ -85,9 +87,43 @@ class Keeping(InFolder):
     def test_a_name_that_is_taken_gets_a_number(self):
         self.make("stamp")
         self.make("stamp-2")
-        draft = self.make(".draft").folder
-        self.assertEqual(store.keep_run(draft, self.output, "stamp").name, "stamp-3")
-        self.assertFalse(os.path.exists(draft))
+        opened = files.open_folder(self.output)
+        draft = files.temporary_folder(opened, ".draft-")
+        self.assertEqual(store.keep_run(draft, opened, self.output, "stamp").folder, os.path.join(self.output, "stamp-3"))
+        self.assertEqual(sorted(os.listdir(self.output)), ["stamp", "stamp-2", "stamp-3"])
+
+    def test_a_draft_whose_name_another_user_has_taken_changes_nothing_of_theirs(self):
+        elsewhere = os.path.join(self.output, "elsewhere")
+        os.mkdir(elsewhere, 0o700)
+        os.chmod(self.output, 0o777)
+        opened = files.open_folder(self.output)
+        draft = files.temporary_folder(opened, ".draft-")
+        name = os.path.join(self.output, files.name_of_folder(draft))
+        os.rename(name, f"{name}.moved")
+        os.symlink(elsewhere, name)
+        store.keep_run(draft, opened, self.output, "stamp")
+        self.assertEqual(stat.S_IMODE(os.stat(elsewhere).st_mode), 0o700)
+
+
+class Hostile(InFolder):
+    def test_figures_of_any_size_and_kind_are_no_figures(self):
+        for text in ("1" * 400, "1" * 5000, "-" + "1" * 5000, "1e999", "NaN", "Infinity", "1" * 400 + ".5", '"5"', "[5]", "true", "null", "-1"):
+            run = self.make(f"2026-T-Z{len(os.listdir(self.output))}")
+            self.write(run, "meta.json", b'{"format": 1, "samples": %s}' % text.encode())
+            self.assertEqual((text[:9], run.figure("samples"), run.why_broken()), (text[:9], "-", ""))
+            self.assertIn(" - ", store.table_of([run]))
+
+    def test_what_is_no_json_is_reported(self):
+        for text in ("[" * 100000, '{"format": 1, "a": ' + "[" * 100000, "", "\xff", '{"format": "1"}', '{"format": 1, "format": 2}', "7"):
+            run = self.make(f"2026-T-Z{len(os.listdir(self.output))}")
+            self.write(run, "meta.json", text.encode("latin-1"))
+            self.assertEqual((text[:20], run.why_broken()), (text[:20], "meta.json cannot be read"))
+
+    def test_a_pipe_in_place_of_a_file_does_not_block(self):
+        run = self.make("2026-T-Z")
+        os.unlink(run.path("meta.json"))
+        os.mkfifo(run.path("meta.json"))
+        self.assertEqual(run.meta(), {})
 
 
 class Programs(unittest.TestCase):

@@ -188,6 +188,28 @@ class Bounds(InFolder):
             self.assertEqual(self.make().counts()["refused"], run)
 
 
+class Planted(InFolder):
+    def test_another_folder_in_place_of_the_spool_gets_nothing(self):
+        os.makedirs(os.path.dirname(self.folder))
+        os.chmod(os.path.dirname(self.folder), 0o777)
+        one = self.make()
+        elsewhere = os.path.join(os.path.dirname(self.folder), "elsewhere")
+        os.makedirs(os.path.join(elsewhere, "sending"))
+        os.rename(self.folder, f"{self.folder}.moved")
+        os.symlink(elsewhere, self.folder)
+        self.put(one, 1)
+        box = self.outbox(one)
+        name, _ = box.take()
+        box.remove(name, "sent")
+        self.assertEqual((os.listdir(elsewhere), os.listdir(os.path.join(elsewhere, "sending"))), (["sending"], []))
+
+    def test_a_link_in_place_of_a_folder_is_refused(self):
+        os.makedirs(self.folder)
+        os.symlink("/", self.path("sending"))
+        with self.assertRaisesRegex(Failure, "/sending: not a folder of ours$"):
+            self.make()
+
+
 class Killed(InFolder):
     def test_two_cannot_send(self):
         one = self.make()

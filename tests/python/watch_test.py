@@ -26,7 +26,7 @@ class Watch(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def watch(self, *arguments):
-        return watch.Watch(settings(*arguments), self.folder, self.folder, pipeline.Tools("/nowhere"))
+        return watch.Watch(settings(*arguments), self.folder, self.folder, self.folder, pipeline.Tools("/nowhere"))
 
     def hours(self, *names):
         for name in names:
@@ -76,13 +76,22 @@ class Watch(unittest.TestCase):
 
     def test_one_watch_a_folder_and_what_a_killed_one_left_goes(self):
         os.mkdir(os.path.join(self.folder, ".chunk-x"))
-        first = watch.lock(self.folder)
+        first = watch.open_locked(self.folder)
         with self.assertRaisesRegex(Failure, "another profile_run watches here"):
-            watch.lock(self.folder)
-        watch.remove_left_chunks(self.folder)
+            watch.open_locked(self.folder)
+        watch.remove_left_chunks(first)
         self.assertEqual((self.names(), len(self.said)), ([], 1))
-        os.close(first)
-        os.close(watch.lock(self.folder))
+
+    def test_what_an_alert_of_growth_tells_is_no_option(self):
+        said = "flamediff: --fail-over: -oProxyCommand=x grew from 10 % to 20 %\n"
+        run = unittest.mock.Mock(side_effect=[unittest.mock.Mock(**{"communicate.return_value": (b"", said.encode())}), None])
+        one = self.watch("--alert", "/bin/mail")
+        self.hours("2026-01-01T00")
+        hour = self.hours("2026-01-01T01")
+        with unittest.mock.patch.object(one._tools, "start", run), \
+                unittest.mock.patch("stackpipe.runs.watch.pipeline.wait_for", side_effect=[3, 0]):
+            one._check_growth(hour)
+        self.assertEqual(run.call_args[0][0][1:3], ["growth", "function -oProxyCommand=x grew from 10 % to 20 %"])
 
     def test_the_name_of_a_process_is_one_of_pyroscope(self):
         self.assertEqual(watch.name_of("999999999"), "stackpipe")

@@ -2,7 +2,6 @@
 #include "flamesvg/palette_map.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "base/io/line_reader.h"
+#include "base/io/regular_file.h"
 #include "base/io/replace_file.h"
 #include "base/parse_number.h"
 
@@ -45,12 +45,15 @@ std::optional<picture::Rgb> parse_rgb(std::string_view text) {
 
 PaletteMap PaletteMap::read(const std::string& path) {
   PaletteMap map;
-  struct stat status = {};
-  if (::stat(path.c_str(), &status) != 0)
-    return map;
-  if (!S_ISREG(status.st_mode))  // reading a pipe would block
-    throw Error(path + ": not a regular file");
-  Input input = Input::open(path, -1);
+  const auto opened = open_regular(path);  // another user's pipe would block us
+  if (const auto* failure = std::get_if<FileFailure>(&opened)) {
+    if (*failure == FileFailure::kMissing)
+      return map;
+    throw Error(path + (*failure == FileFailure::kNotRegular ? ": not a regular file"
+                                                             : ": cannot be read"));
+  }
+  Input input = Input::open(
+      "-", std::get<RegularFile>(opened).fd.get());  // not opened again: the name may have changed
   LineReader lines(input);
   while (auto line = lines.next()) {
     if (line->ends_with('\r'))

@@ -194,8 +194,9 @@ int run_main(const Tool& tool, int argc, char** argv) try {
   if (tool.is_filter)
     use_huge_pages();
   FdOutput out(STDOUT_FILENO, "stdout");
+  TerminalOutput terminal(out);
   MessageOutput err(STDERR_FILENO);
-  Io io{STDIN_FILENO, out, err};
+  Io io{STDIN_FILENO, out.is_terminal() ? static_cast<Output&>(terminal) : out, err};
   const std::vector<std::string> args(argv + std::min(argc, 1), argv + argc);
   return run_as(tool, argc > 0 ? argv[0] : tool.name, args, io);
 } catch (const std::bad_alloc&) {  // there is no memory even for the code above

@@ -32,12 +32,10 @@ std::string random_suffix() {
   return suffix;
 }
 
-/// Returns a name in the folder of `path` that `create` found free.  If `create` fails, it returns
+/// Returns a name in the folder of `place` that `create` found free.  If `create` fails, it returns
 /// false and sets errno.
-std::string create_beside(const std::string& path, const std::function<bool(const char*)>& create) {
-  const auto slash = path.rfind('/');
-  const std::size_t folder = slash == std::string::npos ? 0 : slash + 1;
-  const std::string stem = path.substr(0, folder + NAME_MAX - kRandomLetters - 1);
+std::string create_beside(const Place& place, const std::function<bool(const char*)>& create) {
+  const std::string stem = place.name.substr(0, NAME_MAX - kRandomLetters - 1);
   for (int tries = 0; tries < kMostTries; ++tries) {
     std::string draft = stem + random_suffix();
     if (create(draft.c_str()))
@@ -45,42 +43,68 @@ std::string create_beside(const std::string& path, const std::function<bool(cons
     if (errno != EEXIST)
       break;
   }
-  throw_errno(path, errno);
+  throw_errno(place.path, errno);
 }
 
-void rename_draft(const std::string& draft, const std::string& path) {
-  if (::rename(draft.c_str(), path.c_str()) != 0)
-    throw_errno(path, errno);
+void rename_draft(const std::string& draft, const Place& place) {
+  const int folder = place.folder.get();
+  if (::renameat(folder, draft.c_str(), folder, place.name.c_str()) != 0)
+    throw_errno(place.path, errno);
+}
+
+void remove_draft(const std::string& draft, const Place& place) {
+  ::unlinkat(place.folder.get(), draft.c_str(), 0);
 }
 
 }  // namespace
 
-NewFile::NewFile(std::string path, unsigned mode) : path_(std::move(path)) {
-  draft_ = create_beside(path_, [&](const char* name) {
-    fd_ = Fd(::open(name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+Place::Place(const std::string& path) : path(path) {
+  const auto slash = path.rfind('/');
+  const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
+  const std::string in = start == 0 ? "." : path.substr(0, start);
+  name = path.substr(start);
+  folder = Fd(::open(in.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (path.empty() || !folder)
+    throw_errno(path, path.empty() ? ENOENT : errno);
+  if (name.empty() || name == "." || name == "..")
+    throw_errno(path, EISDIR);
+}
+
+NewFile::NewFile(Place place, unsigned mode) : place_(std::move(place)) {
+  draft_ = create_beside(place_, [&](const char* name) {
+    fd_ = Fd(::openat(place_.folder.get(), name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                      mode));
     return static_cast<bool>(fd_);
   });
 }
 
 NewFile::~NewFile() {
   if (!draft_.empty())
-    ::unlink(draft_.c_str());
+    remove_draft(draft_, place_);
 }
 
 void NewFile::keep() {
   if (draft_.empty())
     return;
-  rename_draft(draft_, path_);
+  rename_draft(draft_, place_);
   draft_.clear();
 }
 
+void NewFile::sync_folder() const {
+  const Fd fd(::openat(place_.folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0)
+    throw_errno(place_.path, errno);
+}
+
 void replace_link(const std::string& path, const std::string& target) {
-  const std::string draft =
-      create_beside(path, [&](const char* name) { return ::symlink(target.c_str(), name) == 0; });
+  const Place place(path);
+  const std::string draft = create_beside(place, [&](const char* name) {
+    return ::symlinkat(target.c_str(), place.folder.get(), name) == 0;
+  });
   try {
-    rename_draft(draft, path);
+    rename_draft(draft, place);
   } catch (const Error&) {
-    ::unlink(draft.c_str());
+    remove_draft(draft, place);
     throw;
   }
 }

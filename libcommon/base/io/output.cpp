@@ -8,38 +8,60 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 
 #include "base/error.h"
+#include "base/parse_number.h"
+#include "base/quote.h"
 
 namespace pe {
 namespace {
 
 constexpr std::size_t kFlushAt = 64 * 1024;  // bytes; a pipe's default size
 
-/// Returns whether `path` names an open descriptor, which no new file can replace.
-bool is_descriptor(std::string_view path) {
-  return path == "/dev/stdout" || path == "/dev/stderr" || path.starts_with("/dev/fd/") ||
-         path.starts_with("/proc/");
+/// Returns our descriptor that `path` names.  Only these fixed names are such: any other way to a
+/// descriptor leads through links that may be another user's.
+std::optional<int> named_descriptor(std::string_view path) {
+  if (path == "/dev/stdout")
+    return STDOUT_FILENO;
+  if (path == "/dev/stderr")
+    return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"})
+    if (path.starts_with(folder))
+      if (const auto number = parse_number<std::uint16_t>(path.substr(folder.size())))
+        return *number;
+  return std::nullopt;
 }
 
-/// Opens the device, pipe or descriptor of that name; none if a new file must be created.  Follows
-/// a link to one, because nothing is created or replaced there.  Throws Error.
-Fd open_in_place(const std::string& path) {
-  const Fd found(::open(path.c_str(), O_PATH | O_CLOEXEC));
+/// Returns another descriptor of the same open file: a file that is opened again starts at its
+/// first byte.  Throws Error.
+Fd duplicate(int descriptor, const std::string& path) {
+  Fd fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!fd)
+    throw_errno(path, errno);
+  return fd;
+}
+
+/// Opens the device, pipe or socket at `place`; none if a new file must be created.  Throws Error.
+Fd open_in_place(const Place& place) {
+  const Fd found(::openat(place.folder.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status = {};
   if (!found || ::fstat(found.get(), &status) != 0)
     return {};
   if (S_ISDIR(status.st_mode))
-    throw_errno(path, EISDIR);
-  if (S_ISREG(status.st_mode) && !is_descriptor(path))
+    throw_errno(place.path, EISDIR);
+  if (S_ISBLK(status.st_mode))
+    throw Error(place.path + ": is a block device");
+  if (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode))
     return {};
   // Another user could have put it there to block us, or to read data that is not theirs.
   if (S_ISFIFO(status.st_mode) && status.st_uid != ::geteuid() && status.st_uid != 0)
-    throw Error(path + ": is another user's pipe");
+    throw Error(place.path + ": is another user's pipe");
+  // This opens the very file that was checked, whatever has its name by now.
   const std::string same = "/proc/self/fd/" + std::to_string(found.get());
-  Fd fd(::open(same.c_str(), O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC));
+  Fd fd(::open(same.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
   if (!fd)
-    throw_errno(path, errno);
+    throw_errno(place.path, errno);
   return fd;
 }
 
@@ -100,6 +122,19 @@ void MessageOutput::flush() {
 
 bool MessageOutput::is_terminal() const noexcept { return ::isatty(fd_) == 1; }
 
+void TerminalOutput::write(std::string_view bytes) {
+  line_ += bytes;
+  const std::size_t whole = line_.rfind('\n') + 1;  // 0 if there is no line end
+  out_.write(printable_text(std::string_view(line_).substr(0, whole)));
+  line_.erase(0, whole);
+}
+
+void TerminalOutput::flush() {
+  out_.write(printable_text(line_));
+  line_.clear();
+  out_.flush();
+}
+
 void HeldOutput::write(std::string_view bytes) {
   if (is_held_)
     held_ += bytes;
@@ -121,16 +156,22 @@ void HeldOutput::release() {
   out_.flush();
 }
 
-FileOutput::FileOutput(const std::string& path, Named named)
-    : in_place_(open_in_place(path)),
-      file_(in_place_ ? std::nullopt : std::optional<NewFile>(std::in_place, path)),
-      out_(file_ ? file_->fd().get() : in_place_.get(), path) {
+FileOutput::FileOutput(const std::string& path, Named named) {
+  if (const auto descriptor = named_descriptor(path)) {
+    in_place_ = duplicate(*descriptor, path);
+  } else {
+    Place place(path);
+    in_place_ = open_in_place(place);
+    if (!in_place_)
+      file_.emplace(std::move(place));
+  }
+  out_.emplace(file_ ? file_->fd().get() : in_place_.get(), path);
   if (file_ && named == Named::kAtOnce)
     file_->keep();
 }
 
 void FileOutput::keep() {
-  out_.flush();
+  out_->flush();
   if (file_)
     file_->keep();
 }

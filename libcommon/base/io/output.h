@@ -56,6 +56,23 @@ class FdOutput final : public Output {
   WaitForRoom wait_;  ///< null: write(2) waits
 };
 
+/// Forwards text to a terminal, with the names that others have chosen made harmless
+/// (base/quote.h). Only line ends, tabs and the colours of our own tools pass unchanged.
+class TerminalOutput final : public Output {
+ public:
+  /// `out` must outlive this.
+  explicit TerminalOutput(Output& out) : out_(out) {}
+  void write(std::string_view bytes) override;
+  void flush() override;
+  [[nodiscard]] bool is_terminal() const noexcept override { return true; }
+  [[nodiscard]] int fd() const noexcept override { return out_.fd(); }
+  void wait_by(const WaitForRoom& wait) override { out_.wait_by(wait); }
+
+ private:
+  Output& out_;
+  std::string line_;  ///< what came after the last line end: a character may come in two parts
+};
+
 /// Output for messages.  A message that cannot be written is lost, without an error.
 class MessageOutput final : public Output {
  public:
@@ -77,18 +94,20 @@ enum class Named {
   kWhenWhole  ///< at keep(); without keep() the old file stays
 };
 
-/// A file that the user named (-o FILE).  A device or a pipe is written in place; a new file
-/// (NewFile) replaces anything else.
+/// A file that the user named (-o FILE).  If the name itself is that of a pipe, a socket or a
+/// character device, this is written in place.  /dev/stdout, /dev/stderr, /dev/fd/N and
+/// /proc/self/fd/N are our own descriptors.  A new file (NewFile) replaces anything else, also a
+/// symbolic link, which another user may have put there.  A block device is refused.
 class FileOutput final : public Output {
  public:
   /// Throws Error if the file cannot be created.
   FileOutput(const std::string& path, Named named);
   void write(std::string_view bytes) override {
     has_content_ = has_content_ || !bytes.empty();
-    out_.write(bytes);
+    out_->write(bytes);
   }
-  void flush() override { out_.flush(); }
-  void wait_by(const WaitForRoom& wait) override { out_.wait_by(wait); }
+  void flush() override { out_->flush(); }
+  void wait_by(const WaitForRoom& wait) override { out_->wait_by(wait); }
   /// Returns whether any byte was written.
   [[nodiscard]] bool has_content() const noexcept { return has_content_; }
   /// Flushes, and gives the file its name; call it after the last write.  Throws Error.
@@ -97,7 +116,7 @@ class FileOutput final : public Output {
  private:
   Fd in_place_;  ///< none if the output is a new file
   std::optional<NewFile> file_;
-  FdOutput out_;
+  std::optional<FdOutput> out_;  ///< always there once this is constructed
   bool has_content_ = false;
 };
 

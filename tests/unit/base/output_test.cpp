@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "base/io/output.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
 #include <filesystem>
+#include <string>
 
 #include "base/error.h"
 #include "base/io/input.h"
@@ -69,16 +73,86 @@ BOOST_AUTO_TEST_CASE(a_result_that_is_not_whole_leaves_the_old_one) {
   BOOST_TEST(read_small_file(path, 100).value() == "new");
 }
 
-BOOST_AUTO_TEST_CASE(a_link_to_a_file_is_replaced_and_one_to_a_device_is_used) {
+BOOST_AUTO_TEST_CASE(a_link_is_replaced_wherever_it_leads) {
   const pe::testing::TempDir dir;
   const std::string precious = dir.file("precious", "old");
-  std::filesystem::create_symlink(precious, dir / "link");
-  pe::FileOutput(dir / "link", Named::kAtOnce).keep();
-  BOOST_TEST(read_small_file(precious, 100).value() == "old");
-  BOOST_TEST(!std::filesystem::is_symlink(dir / "link"));
-  std::filesystem::create_symlink("/dev/null", dir / "device");
-  pe::FileOutput(dir / "device", Named::kAtOnce).keep();
-  BOOST_TEST(std::filesystem::is_symlink(dir / "device"));
+  BOOST_REQUIRE(::mkfifo((dir / "pipe").c_str(), 0600) == 0);  // an open of it would wait
+  for (const std::string& target :
+       {precious, std::string("/dev/null"), std::string("/dev/stdout"), dir / "pipe", dir / "none"})
+    for (const Named named : {Named::kAtOnce, Named::kWhenWhole}) {
+      std::filesystem::create_symlink(target, dir / "link");
+      pe::FileOutput out(dir / "link", named);
+      out.write("new");
+      out.keep();
+      BOOST_TEST(!std::filesystem::is_symlink(dir / "link"), target);
+      BOOST_TEST(read_small_file(dir / "link", 9).value() == "new");
+      std::filesystem::remove(dir / "link");
+    }
+  BOOST_TEST(read_small_file(precious, 9).value() == "old");
+  BOOST_TEST(!std::filesystem::exists(dir / "none"));
+}
+
+BOOST_AUTO_TEST_CASE(a_link_that_takes_the_name_later_is_replaced) {
+  const pe::testing::TempDir dir;
+  const std::string precious = dir.file("precious", "old");
+  pe::FileOutput out(dir / "a", Named::kWhenWhole);
+  std::filesystem::create_symlink(precious, dir / "a");
+  out.write("new");
+  out.keep();
+  BOOST_TEST(read_small_file(precious, 9).value() == "old");
+  BOOST_TEST(read_small_file(dir / "a", 9).value() == "new");
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_that_is_replaced_later_still_gets_the_file) {
+  const pe::testing::TempDir dir;
+  for (const char* const name : {"folder", "elsewhere"})
+    std::filesystem::create_directory(dir / name);
+  pe::FileOutput out(dir / "folder/a", Named::kWhenWhole);
+  std::filesystem::rename(dir / "folder", dir / "moved");
+  std::filesystem::create_symlink(dir / "elsewhere", dir / "folder");
+  out.write("new");
+  out.keep();
+  BOOST_TEST(std::filesystem::is_empty(dir / "elsewhere"));
+  BOOST_TEST(read_small_file(dir / "moved/a", 9).value() == "new");
+}
+
+BOOST_AUTO_TEST_CASE(a_descriptor_goes_on_where_it_is) {
+  const pe::testing::TempDir dir;
+  const pe::Fd file(::open(dir.file("a", "old").c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
+  for (const char* const folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    pe::FileOutput out(folder + std::to_string(file.get()), Named::kWhenWhole);
+    out.write("new");
+    out.keep();
+  }
+  BOOST_TEST(read_small_file(dir / "a", 9).value() == "oldnewnew");
+  for (const char* const none : {"/dev/fd/65535", "/dev/fd/x", "/dev/fd/-1", "/proc/self/fd/"})
+    BOOST_CHECK_THROW(pe::FileOutput(none, Named::kWhenWhole), pe::Error);
+}
+
+BOOST_AUTO_TEST_CASE(a_block_device_is_refused) {
+  const pe::testing::TempDir dir;
+  constexpr unsigned kLoop = 7, kUnused = 1'000'000;
+  if (::mknod((dir / "disk").c_str(), S_IFBLK | 0600U, makedev(kLoop, kUnused)) != 0) {
+    BOOST_TEST_MESSAGE("no block device can be made here: " << pe::errno_text(errno));
+    return;
+  }
+  BOOST_CHECK_EXCEPTION(pe::FileOutput(dir / "disk", Named::kAtOnce), pe::Error,
+                        [](const pe::Error& e) {
+                          return std::string_view(e.what()).ends_with("/disk: is a block device");
+                        });
+}
+
+BOOST_AUTO_TEST_CASE(a_terminal_gets_no_control_characters_of_others) {
+  pe::StringOutput out;
+  pe::TerminalOutput terminal(out);
+  terminal.write("a\tb\n\033[31mred\033[0m \033]0;title\a \xc2");
+  terminal.write(
+      "\x9b"
+      "2J \xe2\x80\xae \x9b \033[99999m\033[");
+  terminal.flush();
+  BOOST_TEST(out.text ==
+             "a\tb\n\033[31mred\033[0m \\x1b]0;title\\x07 \\xc2\\x9b2J \\u202e \\x9b "
+             "\\x1b[99999m\\x1b[");
 }
 
 BOOST_AUTO_TEST_CASE(another_users_pipe_is_refused) {

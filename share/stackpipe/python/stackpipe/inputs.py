@@ -2,8 +2,8 @@
 
 Each becomes folded text in a file.
 """
+import errno
 import os
-import stat
 from typing import Sequence
 
 from stackpipe import files, pipeline
@@ -17,10 +17,11 @@ _PEAK = "peak-bytes"  # the event of a stream of stackpipe heap that diff and to
 
 def is_heap(name: str) -> bool:
     """Is this a sample stream of stackpipe heap?  Its events are at its start."""
-    if not os.path.isfile(name):
+    try:
+        with files.open_regular(name) as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
         return False
-    with open(name, "rb") as file:
-        head = file.read(_HEAD_BYTES)
     return head.startswith(_STREAM) and _PEAK.encode() in head
 
 
@@ -34,14 +35,16 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
             what = "a folder without stacks.folded" if os.path.isdir(name) else \
                 f"no such file, and no such run in '{output}' (stackpipe runs capture records one)"
             raise Failure(f"{name}: {what}") from None
-    if not stat.S_ISREG(os.stat(name).st_mode):
-        raise Failure(f"{name}: not a regular file; write the profile to a file first")
     path = os.path.join(".", name) if name.startswith("-") else name
     folded = os.path.join(work, f"{len(os.listdir(work))}.folded")
+    try:
+        with files.open_regular(path) as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        hint = "; write the profile to a file first" if error.errno == errno.EINVAL else ""
+        raise Failure(f"{name}: {error.strerror}{hint}") from None
     if path.endswith(".folded"):
         return path
-    with open(path, "rb") as file:
-        head = file.read(_HEAD_BYTES)
     if b"<svg" in head:
         raise Failure(f"{name}: a drawing, not a profile; record with -o FILE.folded or FILE.pe, and use that file")
     is_stream = head.startswith(_STREAM)

@@ -136,10 +136,17 @@ def check_replaceable(output: Output, is_forced: bool) -> None:
         files.check_writable(output.path)
     except Failure as failure:
         raise Failure(f"{failure}; choose another file with -o", failure.status) from None
-    if is_forced or os.path.islink(output.path) or not os.path.isfile(output.path):
-        return  # a link is replaced, and its file stays
-    with open(output.path, "rb") as file:
-        head = file.read(_HEAD_BYTES)
+    if is_forced or files.is_written_in_place(output.path):
+        return
+    try:
+        with files.open_regular(output.path, follows=False) as file:
+            head = file.read(_HEAD_BYTES)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if os.path.islink(output.path):
+            return  # a link is replaced, and its file stays
+        raise Failure(f"{output.path}: {error.strerror}; give another name with -o, or --force") from None
     if output.form == "pprof":
         head = unpacked(head)
     if head and not FORMS[output.form].begins.match(head):

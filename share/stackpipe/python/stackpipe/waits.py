@@ -66,7 +66,7 @@ def read_request(line: CommandLine, example: str, otherwise: str = "") -> Reques
     keep = line.last("keep")
     if line.has("keep") and not os.path.isdir(keep):
         raise UsageError(f"--keep: no folder '{keep}'")
-    return Request(target, outputs.read_output(line, FORMS, otherwise), line.last("freq", _COMMAND_HZ if target.command else _RUNNING_HZ), os.path.join(".", keep) if keep else "",
+    return Request(target, outputs.read_output(line, FORMS, otherwise), line.last("freq", _COMMAND_HZ if target.command else _RUNNING_HZ), keep,
                    line.has("verbose"))
 
 
@@ -78,6 +78,8 @@ def draw(request: Request, tools: pipeline.Tools) -> int:
         for tool in ("pe-record", "offcpu", "pe-symbolize", "stackfold", "flamesvg"):
             tools.find(tool)
         temporary = files.temporary_folder()
+        if request.keep:
+            request = request._replace(keep=files.open_folder(request.keep))
         work = files.temporary_folder(request.keep, ".hotcold-") if request.keep else temporary
         return record_and_write(request, Folders(temporary, work), tools)
     finally:

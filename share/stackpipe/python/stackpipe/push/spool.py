@@ -164,17 +164,31 @@ class Spool:
         self.folder, self._limit_bytes = folder, limit_bytes
         self._unwritten = Counts()  # counts that could not be written to disk
         _make_folder(folder)
+        # Both stay open, so nobody can put other folders, or links, in their place.
+        self._opened = files.open_folder(folder)
         _make_folder(self.path("sending"))
-        with _locked(folder):
+        try:
+            self._sending = files.open_folder(self.path("sending"), follows=False)
+        except OSError:
+            raise Failure(f"{folder}/sending: not a folder of ours") from None
+        with _locked(self._opened):
             self._remove_unfinished()
 
     def path(self, name: str) -> str:
         """Returns the path of a file in the spool."""
-        return os.path.join(self.folder, name)
+        return os.path.join(self._opened, name)
+
+    def sending(self, name: str = "") -> str:
+        """Returns the path of a file in the folder of what is being sent."""
+        return os.path.join(self._sending, name)
+
+    def locked(self) -> contextlib.AbstractContextManager[None]:
+        """Locks the spool for a change."""
+        return _locked(self._opened)
 
     def _remove_unfinished(self) -> None:
         damaged = 0
-        for name in os.listdir(self.folder):
+        for name in os.listdir(self._opened):
             whole = files.replaced_by(name)
             if whole == "counts" or (whole and parse_name(whole)):
                 os.unlink(self.path(name))
@@ -184,7 +198,7 @@ class Spool:
     def put(self, from_ms: int, until_ms: int, content: bytes) -> int:
         """Adds a profile, and drops the oldest ones until all fit the limit.  Returns the number of dropped profiles.
         A profile that alone exceeds the limit counts as dropped, and raises Failure."""
-        with _locked(self.folder):
+        with self.locked():
             most = min(self._limit_bytes, MOST_PROFILE_BYTES)
             if len(content) > most:
                 self.count("dropped")
@@ -197,14 +211,14 @@ class Spool:
 
     def _free_name(self, from_ms: int, until_ms: int) -> str:
         name = SpoolName(from_ms, until_ms, 0)
-        while os.path.lexists(self.path(name.text)) or os.path.lexists(self.path(f"sending/{name.text}")):
+        while os.path.lexists(self.path(name.text)) or os.path.lexists(self.sending(name.text)):
             name = name._replace(number=name.number + 1)
         return name.text
 
     def _make_room(self, wanted: int) -> int:
-        waiting = _profiles_in(self.folder)
+        waiting = _profiles_in(self._opened)
         total = wanted + sum(_size_of(self.path(name.text)) for name in waiting)
-        total += sum(_size_of(self.path(f"sending/{name.text}")) for name in _profiles_in(self.path("sending")))
+        total += sum(_size_of(self.sending(name.text)) for name in _profiles_in(self.sending()))
         dropped = 0
         for name in waiting:
             if total <= self._limit_bytes:
@@ -221,7 +235,7 @@ class Spool:
 
     def waiting(self) -> int:
         """Returns the number of profiles, including the one that is being sent."""
-        return len(_profiles_in(self.folder)) + len(_profiles_in(self.path("sending")))
+        return len(_profiles_in(self._opened)) + len(_profiles_in(self.sending()))
 
     def count(self, what: str, more: int = 1) -> None:
         """Adds to a count; the caller holds the lock.  A full disk must not prevent the removal of profiles: a count that
@@ -243,14 +257,14 @@ class Outbox:
         self._spool, self._lock = spool, lock
         self._known: list[SpoolName] = []  # some may have been dropped since
         self.unreadable: set[str] = set()  #: names of unreadable profiles, which stay in place
-        with _locked(spool.folder):
-            for name in _profiles_in(spool.path("sending")):
+        with spool.locked():
+            for name in _profiles_in(spool.sending()):
                 self._move(name, is_claimed=False)
 
     @classmethod
     def open(cls, spool: Spool) -> "Outbox | None":
         """Opens the outbox; None if it is open in another process."""
-        lock = os.open(spool.path("sending"), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        lock = os.open(spool.sending(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -263,7 +277,7 @@ class Outbox:
         os.close(self._lock)
 
     def _sending(self, name: SpoolName) -> str:
-        return self._spool.path(f"sending/{name.text}")
+        return self._spool.sending(name.text)
 
     def _move(self, name: SpoolName, is_claimed: bool) -> bool:
         """Moves a profile to sending/, or back; False if it no longer exists."""
@@ -277,11 +291,11 @@ class Outbox:
     def _claim_oldest(self) -> SpoolName | None:
         while True:
             if not self._known:
-                self._known = [name for name in _profiles_in(self._spool.folder) if name.text not in self.unreadable]
+                self._known = [name for name in _profiles_in(self._spool.path("")) if name.text not in self.unreadable]
             if not self._known:
                 return None
             name = self._known.pop(0)
-            with _locked(self._spool.folder):
+            with self._spool.locked():
                 if self._move(name, is_claimed=True):
                     return name  # otherwise it has been dropped
 
@@ -302,13 +316,13 @@ class Outbox:
 
     def remove(self, name: SpoolName, count: str) -> None:
         """Removes and counts a profile that was sent or refused, or is damaged."""
-        with _locked(self._spool.folder):
+        with self._spool.locked():
             os.unlink(self._sending(name))  # before counting: an accepted profile must not be sent again
             self._spool.count(count)
 
     def give_back(self, name: SpoolName, is_next: bool = True) -> None:
         """Moves a profile back, so that it waits again in its old position."""
-        with _locked(self._spool.folder):
+        with self._spool.locked():
             self._move(name, is_claimed=False)
         if is_next:
             self._known.insert(0, name)

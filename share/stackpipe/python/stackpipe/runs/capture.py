@@ -68,7 +68,8 @@ class Draft:
         except OSError as error:
             raise Failure(f"{output}: cannot be made: {error.strerror}") from None
         self.stamp = stamp
-        self.folder = files.temporary_folder(output, f".capture-{stamp}-")
+        self.output = files.open_folder(output)  #: the folder of runs
+        self.folder = files.temporary_folder(self.output, f".capture-{stamp}-")  #: empty once it is a run
         self.said: BinaryIO = files.create(self.path(".said"))
         self.printed: BinaryIO | None = None  #: the program's output, with --work
 
@@ -83,6 +84,11 @@ class Draft:
         text = text_of(self.said.read().replace(b"\0", b"")[:_MOST_MESSAGES]).replace(f"{self.folder}/", "")
         self.said.seek(0, os.SEEK_END)
         return [line for line in text.splitlines() if not re.fullmatch(r"hotcold: wrote (.*/)?flame\.svg", line)]
+
+    def leave(self) -> None:
+        """Keeps the folder when the capture ends."""
+        files.close_folder(self.folder)
+        self.folder = ""
 
     def close(self) -> None:
         """Removes the files that only the capture needed."""
@@ -112,6 +118,7 @@ def capture(settings: Settings, workload: list[str], tools: pipeline.Tools) -> C
             files.remove_folder(draft.folder)
         raise
     finally:
+        files.close_folder(draft.output)
         pipeline.listen_again(tools)
 
 
@@ -168,8 +175,8 @@ def make_run(making: Making) -> Captured:
     draft.close()
     for name in mode.streams:
         os.unlink(draft.path(name))
-    run = keep_run(draft.folder, settings.output, draft.stamp)
-    draft.folder = ""
+    run = keep_run(draft.folder, draft.output, settings.output, draft.stamp)
+    draft.leave()
     return Captured(run, status, meta["samples"], meta["lost"])
 
 
@@ -185,8 +192,8 @@ def keep_draft(making: Making, problem: str) -> None:
         files.write_new(draft.path("messages.txt"), "".join(f"{line}\n" for line in lines))
     except OSError:  # the disk is full; the messages have been printed
         pass
-    kept = draft.path(next(iter(making.mode.streams)))
-    draft.folder = ""
+    kept = os.path.join(making.settings.output, files.name_of_folder(draft.folder), next(iter(making.mode.streams)))
+    draft.leave()
     raise Failure(f"{problem}; what was recorded is kept in {kept}", OWN_FAILURE)
 
 

@@ -79,11 +79,12 @@ def run_ci(settings: Settings, tools: pipeline.Tools) -> int:
 
 
 def append(path: str, text: str) -> None:
-    """Appends text to a file, by replacing the file; raises Failure."""
+    """Appends text to a file, by replacing the file; raises Failure.  A link is replaced, too: the text of the file to which it
+    leads may be secret."""
     before = b""
-    if os.path.isfile(path):
+    if os.path.lexists(path) and not os.path.islink(path) and not files.is_written_in_place(path):
         try:
-            with open(path, "rb") as file:
+            with files.open_regular(path, follows=False) as file:
                 before = file.read()
         except OSError as error:
             raise Failure(f"{path}: {error.strerror}") from None

@@ -10,17 +10,26 @@ A run is OUTPUT/YYYY-MM-DDTHH-MM-SSZ[-N], and holds
 A run is written under a name that starts with a dot, and renamed once it is complete.  Users may have edited any part.
 """
 import json
-import math
 import os
 import re
 from typing import NamedTuple
 
-from stackpipe.messages import Failure, count_of, printable, say
+from stackpipe import files
+from stackpipe.messages import Failure, count_of, printable, say, text_of
 
 FORMAT = 1
 _RUN = re.compile(r"([0-9]{4}-.*T.*)Z(?:-([0-9]{1,9}))?.*", re.DOTALL)
 #: The units of modes that do not count samples.  The noise of times is unknown to every comparison.
 _UNITS = {"offcpu": "us", "hotcold": "us", "heap": "bytes"}
+
+
+_MOST_META_BYTES = 16 << 20
+_MOST_NUMBER = 1e18  #: more than any count of ours; floats have all of its digits but three
+
+
+def _read_integer(text: str) -> int | float:
+    """Reads an integer in JSON.  Python refuses to read more than some thousand digits, or to print them."""
+    return int(text) if len(text) < 20 else float(text)
 
 
 def unit_of(mode: str) -> str:
@@ -55,8 +64,8 @@ class Run(NamedTuple):
     def meta(self) -> dict:
         """Returns the content of meta.json; empty if it cannot be read."""
         try:
-            with open(self.path("meta.json"), encoding="utf-8", errors="surrogateescape") as file:
-                meta = json.loads(file.read(), strict=False)
+            with files.open_regular(self.path("meta.json")) as file:
+                meta = json.loads(text_of(file.read(_MOST_META_BYTES)), strict=False, parse_int=_read_integer)
         except (OSError, ValueError, RecursionError):
             return {}
         return meta if isinstance(meta, dict) else {}
@@ -67,9 +76,9 @@ class Run(NamedTuple):
         return value if isinstance(value, str) else ""
 
     def number(self, key: str) -> int | float | None:
-        """Returns a number in meta.json; None if it is missing, negative or not finite."""
+        """Returns a number in meta.json; None if it is missing, negative, too large to be true, or not finite."""
         value = self.meta().get(key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _MOST_NUMBER:
             return None
         return value
 
@@ -138,16 +147,18 @@ def must_count_alike(option: str, run: Run, unit: str) -> None:
         raise Failure(f"{option}: {run.name} counts {run.unit}, not {unit}")
 
 
-def keep_run(draft: str, output: str, stamp: str) -> Run:
-    """Turns a draft into a run, by renaming it."""
+def keep_run(draft: str, opened: str, output: str, stamp: str) -> Run:
+    """Turns a draft into a run, by renaming it.  `opened` is the open folder of runs (files.open_folder), `output` its name."""
     mask = os.umask(0)
     os.umask(mask)
     os.chmod(draft, 0o777 & ~mask)
+    name = os.path.join(opened, files.name_of_folder(draft))
     for number in range(1, 1001):
-        made = os.path.join(output, stamp if number == 1 else f"{stamp}-{number}")
+        made = stamp if number == 1 else f"{stamp}-{number}"
         try:
-            os.rename(draft, made)  # rename(2) does not replace a folder that is not empty
-            return Run(made)
+            # rename(2) does not replace a folder that is not empty.
+            os.rename(name, os.path.join(opened, made))
+            return Run(os.path.join(output, made))
         except OSError:
             continue
     raise Failure(f"{os.path.join(output, stamp)}: cannot be made")

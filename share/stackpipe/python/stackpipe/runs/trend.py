@@ -9,7 +9,7 @@ from stackpipe.messages import Failure, count_of, print_out, printable, say, tex
 from stackpipe.runs.profile_run import Settings
 from stackpipe.runs.store import Run, find_run, program_of, read_runs
 
-_COUNT = re.compile(r"[0-9]+(?:\.[0-9]*)?", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,20}(?:\.[0-9]*)?", re.ASCII)  # below 2^64, folded(5)
 _CLONE = re.compile(r"(?: \[clone [^]]*\]|\.(?:isra|constprop|part|lto_priv|cold|llvm)(?:\.[0-9]+)?)+$")
 _MOST_NEAR = 5
 _MOST_NAME = 200
@@ -39,7 +39,7 @@ def plain(name: str) -> str:
 def stacks_of(path: str):
     """Yields the frames and the count of each line of folded text; raises Failure."""
     try:
-        with open(path, "rb") as file:
+        with files.open_regular(path) as file:
             for line in file:
                 stack, _, count = text_of(line.rstrip(b"\n")).rpartition(" ")
                 if _COUNT.fullmatch(count):  # not so in a fact, "# host: nan"

@@ -6,6 +6,7 @@ profile-push sends from a spool folder in parallel; the recording never waits fo
 import fcntl
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -113,8 +114,9 @@ def hours_of(folder: str) -> list[str]:
 class Watch:
     """Watches a process, or the whole system."""
 
-    def __init__(self, settings: Settings, folder: str, scratch: str, tools: pipeline.Tools):
-        self._settings, self._folder, self._tools = settings, folder, tools
+    def __init__(self, settings: Settings, folder: str, opened: str, scratch: str, tools: pipeline.Tools):
+        """`opened` is the open folder (files.open_folder), `folder` its name for users."""
+        self._settings, self._name, self._folder, self._tools = settings, folder, opened, tools
         self._chunk = os.path.join(scratch, "chunk")
         self._once = Once()
         self._alerted: set[tuple[str, str]] = set()
@@ -124,6 +126,10 @@ class Watch:
             run = find_run(settings.output, baseline, "--baseline")
             must_count_alike("--baseline", run, "samples")
             self._baseline = run.stacks
+
+    def _shown(self, hour: str) -> str:
+        """Returns the name of an hourly file for users."""
+        return os.path.join(self._name, os.path.basename(hour))
 
     def look(self, push: Push | None) -> None:
         """Records one interval, adds it to the file of the hour, and checks that file for alerts."""
@@ -174,7 +180,7 @@ class Watch:
 
     def _add_chunk(self, hour: str) -> None:
         try:
-            if not os.path.isfile(hour):
+            if os.path.islink(hour) or not os.path.isfile(hour):
                 os.rename(self._chunk, hour)
                 return
             with files.Draft(hour) as draft:
@@ -182,8 +188,8 @@ class Watch:
                     draft.keep()
                     return
         except OSError as error:
-            raise Failure(f"{hour}: {error.strerror}") from None
-        raise Failure(f"{hour}: cannot be written")
+            raise Failure(f"{self._shown(hour)}: {error.strerror}") from None
+        raise Failure(f"{self._shown(hour)}: cannot be written")
 
     def _remove_oldest(self, hour: str) -> None:
         """Removes the oldest files, but never the current one.  Files of future hours were written before the clock was set
@@ -192,7 +198,7 @@ class Watch:
         hours = hours_of(self._folder)
         to_come = [file for file in hours if file > hour]
         if to_come and keep:
-            self._once.say(f"watch: the clock was set back: files of hours to come, from {to_come[0]} on, are taken for the oldest")
+            self._once.say(f"watch: the clock was set back: files of hours to come, from {self._shown(to_come[0])} on, are taken for the oldest")
         ordered = to_come + [file for file in hours if file <= hour]
         for file in ordered[:max(len(ordered) - keep, 0)] if keep else []:
             os.unlink(file)
@@ -222,7 +228,8 @@ class Watch:
         if pipeline.wait_for(process) == 3:
             grown = next((line for line in said.splitlines() if " grew from " in line), "")
             grown = grown.removeprefix("flamediff: --fail-over: ")
-            self._alert("growth", grown, self._settings.fail_over, hour, grown)
+            # The name of a function may start with "-", which a program could parse as an option.
+            self._alert("growth", f"function {grown}", self._settings.fail_over, hour, grown)
 
     def _alert(self, subject: str, told: str, limit: str, hour: str, why: str) -> None:
         """Reports an alert once for each file and function, on standard error and to the user's program.  The program gets
@@ -230,13 +237,13 @@ class Watch:
         if (hour, subject) in self._alerted:
             return
         self._alerted.add((hour, subject))
-        say(f"alert: {subject}: {why}, in {hour}")
+        say(f"alert: {subject}: {why}, in {self._shown(hour)}")
         program = words_of(self._settings.line.last("alert"))
         if not program:
             return
         try:
             path = self._tools.find(program[0]) if "/" not in program[0] else program[0]
-            status = pipeline.wait_for(self._tools.start([path, *program[1:], subject, told, limit, hour], as_user=True))
+            status = pipeline.wait_for(self._tools.start([path, *program[1:], subject, told, limit, self._shown(hour)], as_user=True))
         except Failure as failure:
             say(str(failure))
             status = 127
@@ -244,21 +251,21 @@ class Watch:
             say(f"--alert: {program[0]}: exit status {status}")
 
 
-def lock(folder: str) -> int:
-    """Locks the folder: two watches in it would overwrite each other's files.  Raises Failure."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def open_locked(folder: str) -> str:
+    """Opens the folder (files.open_folder) and locks it: two watches in it would overwrite each other's files.  Raises Failure."""
+    opened = files.open_folder(folder)
+    try:  # the lock lasts as long as the process
+        fcntl.flock(os.open(opened, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         raise Failure(f"{folder}: another profile_run watches here; give one of them another --output") from None
-    return descriptor
+    return opened
 
 
-def remove_left_chunks(folder: str) -> None:
+def remove_left_chunks(opened: str) -> None:
     """Removes the chunks of a killed watch.  We hold the lock, so no other process writes them."""
-    for entry in list(os.scandir(folder)):
+    for entry in list(os.scandir(opened)):
         if entry.name.startswith(".chunk-") and entry.is_dir(follow_symlinks=False):
-            files.remove_folder(entry.path)
+            shutil.rmtree(entry.path, ignore_errors=True)
             say("watch: a watch was killed here; what it had not yet added is lost")
 
 
@@ -277,13 +284,13 @@ def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise Failure(f"{folder}: cannot be made: {error.strerror}") from None
-    lock(folder)
-    remove_left_chunks(folder)
+    opened = open_locked(folder)
+    remove_left_chunks(opened)
     scratch, push = "", None
     stopped: list[int] = []
     try:
-        scratch = files.temporary_folder(folder, ".chunk-")
-        watch = Watch(settings, folder, scratch, tools)
+        scratch = files.temporary_folder(opened, ".chunk-")
+        watch = Watch(settings, folder, opened, scratch, tools)
         pipeline.on_stop(lambda number, frame: stopped.append(number))
         push = Push(settings, folder, tools) if line.has("push") else None
         watch_on(settings, lambda: watch.look(push), lambda: bool(stopped))
