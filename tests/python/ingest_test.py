@@ -1,6 +1,9 @@
 """Tests addresses, tokens, answers, and real requests to a server in this process."""
 import http.server
 import os
+import socket
+import ssl
+import subprocess
 import tempfile
 import threading
 import time
@@ -174,6 +177,7 @@ class Requests(unittest.TestCase):
     def setUp(self):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+        self.server.handle_error = lambda *arguments: None  # a client may go while the server answers
         self.server.seen, self.server.status, self.server.headers, self.server.text, self.server.hangs = [], 200, [], b"", 0
         thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         thread.start()
@@ -234,3 +238,117 @@ class Requests(unittest.TestCase):
     def test_need_certificates_in_the_file_that_is_named(self):
         with tempfile.NamedTemporaryFile() as file, self.assertRaisesRegex(Failure, "holds no certificates$"):
             ingest.Server("https://example.com/ingest", ca_file=file.name)
+
+class Hostile(unittest.TestCase):
+    """A server that never comes to an end.  The deadline of the exchange ends its connection and our thread."""
+
+    def setUp(self):
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.listening.close)
+        patch = unittest.mock.patch.object(ingest, "_TIMEOUTS_IN_ALL", 1)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def exchange(self, act, scheme="http", **more):
+        """Sends a profile to a server that acts in this way, and returns the answer.  Fails if a thread of ours goes on."""
+        ended = []
+
+        def serve():
+            connection, _ = self.listening.accept()
+            with connection:
+                try:
+                    act(connection)
+                except OSError as error:
+                    ended.append(error)
+
+        server = threading.Thread(target=serve, daemon=True)
+        server.start()
+        before = threading.active_count()
+        url = f"{scheme}://127.0.0.1:{self.listening.getsockname()[1]}/ingest"
+        answer = ingest.Server(url, timeout_s=1, **more).send(Requests.PROFILE, Requests.NAME, ingest.Token(), lambda: False)
+        server.join(30)
+        self.assertFalse(server.is_alive(), "the connection is still open")
+        for thread in threading.enumerate():
+            if thread.daemon and thread is not server:
+                thread.join(30)
+        self.assertLessEqual(threading.active_count(), before)
+        return answer
+
+    def endless(self, start, piece, pause_s=0.0):
+        def act(connection):
+            connection.settimeout(60)
+            connection.sendall(start)
+            while True:
+                connection.sendall(piece)
+                time.sleep(pause_s)
+
+        return act
+
+    def test_answers_that_never_end(self):
+        for start, piece in ((b"", b"HTTP/1.1 100 Continue\r\n\r\n"), (b"", b"HTTP/1.1 103 Hint\r\nA: b\r\n\r\n"),
+                             (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n"),
+                             (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n")):
+            with self.subTest(start=start, piece=piece):
+                self.exchange(self.endless(start, piece))
+
+    def test_answers_that_drip(self):
+        for start, piece in ((b"HTTP/1.1 200 ", b"x"), (b"HTTP/1.1 200 OK\r\nA: ", b"b"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n")):
+            with self.subTest(start=start, piece=piece):
+                self.assertEqual(self.exchange(self.endless(start, piece, 0.02)).status, 0)
+
+    def test_answers_that_make_no_sense(self):
+        head = b"HTTP/1.1 200 OK\r\n"
+        for text in (b"", b"\0" * 100000, b"HTTP/1.1 " + b"2" * 5000 + b" OK\r\n\r\n", head + b"A: b\r\n" * 1000, head + b"A" * 100000,
+                     head + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n", head + b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 5000 + b"\r\n",
+                     head + b"Retry-After: " + b"9" * 5000 + b"\r\n\r\n", head + b"Retry-After: Mon, 99 Foo 99999 99:99:99 +9999\r\n\r\n"):
+            def act(connection, text=text):
+                while len(connection.recv(65536)) == 65536:
+                    pass
+                connection.sendall(text)
+
+            with self.subTest(text=text[:60]):
+                self.assertIn(self.exchange(act).status, (0, 200))
+
+    def test_handshakes_that_do_not_end(self):
+        hello = b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc"  # a record of 16 KiB, which drips
+        for start, piece in ((b"", b""), (hello, b"\0"), (b"\x16\x03\x03\x40\x00" + b"\x0b\xff\xff\xff" + bytes(16380), b"\x16\x03\x03\x40\x00" + bytes(16384))):
+            with self.subTest(start=start[:10]):
+                act = self.endless(start, piece, 0.02)
+                self.assertEqual(self.exchange(act if piece else lambda connection: self.drain(connection), "https").status, 0)
+
+    def drain(self, connection):
+        while connection.recv(65536):
+            pass
+
+    def test_certificates_that_prove_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for subject, dates, trusted, reason in (("IP:127.0.0.1", "ok", False, "self"), ("DNS:other.example", "ok", True, "IP address mismatch"),
+                                                    ("IP:127.0.0.1", "old", True, "expired")):
+                key, certificate = certificate_in(folder, subject, dates)
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(certificate, key)
+
+                def act(connection, context=context):
+                    with context.wrap_socket(connection, server_side=True) as secure:
+                        secure.recv(1)
+
+                with self.subTest(reason=reason):
+                    answer = self.exchange(act, "https", ca_file=certificate if trusted else "")
+                    self.assertEqual(answer.status, 0)
+                    self.assertIn(reason, answer.text)
+
+
+def certificate_in(folder, subject, dates):
+    """Makes a key and its own certificate.  "old": it has expired."""
+    key, certificate, request, settings = (os.path.join(folder, name) for name in ("key", "certificate", "request", "settings"))
+    until = {"ok": "20991231235959Z", "old": "20010102000000Z"}[dates]
+    for name, text in (("settings", f"[ca]\ndefault_ca=own\n[own]\ndir={folder}\ndatabase={folder}/index\nnew_certs_dir={folder}\nserial={folder}/serial\n"
+                        f"default_md=sha256\npolicy=any\nx509_extensions=ext\n[any]\ncommonName=supplied\n[ext]\nsubjectAltName={subject}\n"),
+                       ("index", ""), ("serial", "01\n")):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    for command in (["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", request, "-subj", "/CN=test"],
+                    ["openssl", "ca", "-config", settings, "-batch", "-selfsign", "-notext", "-keyfile", key, "-in", request, "-out", certificate,
+                     "-startdate", "20010101000000Z", "-enddate", until]):
+        subprocess.run(command, check=True, capture_output=True)
+    return key, certificate

@@ -9,8 +9,9 @@ Sources: grafana.com/docs/pyroscope, "Server HTTP API"; github.com/grafana/pyros
 pkg/ingester/pyroscope/ingest_handler.go.  X-Scope-OrgID names the tenant.
 
 The client does not follow redirections, so it sends a token only to the named server.  It verifies certificates, and reads
-only the start of an answer.
+only the start of an answer.  One deadline ends the whole exchange, whatever the server sends.
 """
+import contextlib
 import os
 import re
 import socket
@@ -18,7 +19,7 @@ import stat
 import threading
 import time
 import urllib.parse
-from typing import Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple
 
 from stackpipe.messages import Failure, UsageError, printable, text_of
 from stackpipe.push.spool import Profile, SpoolName
@@ -29,6 +30,7 @@ _MOST_TEXT = 200  # the most characters of an answer that a message shows
 _PIECE = 64 * 1024
 _TIMEOUTS_IN_ALL = 20  # limits a transfer to 20 timeouts, for a server that sends a byte at a time
 _TICK_S = 0.1  # how often a transfer checks whether to give up
+_END_S = 1.0  # the time to end a transfer whose connection is closed
 
 
 def ingest_url(address: str, allows_http: bool) -> str:
@@ -196,8 +198,40 @@ def retry_after_of(text: str | None) -> float:
 
     try:
         return max(email.utils.parsedate_to_datetime(text).timestamp() - time.time(), 0)
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, IndexError, OSError):
         return 0
+
+
+class Lines:
+    """The connections of a transfer.  A timeout of a socket limits one wait, and a server that sends a byte at a time, or interim
+    answers without end, never exceeds it.  Only the end of its connection ends such a transfer."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: list[socket.socket] = []
+        self._is_closed = False
+
+    def connect(self, *arguments: Any, **more: Any) -> socket.socket:
+        """Connects as socket.create_connection() does."""
+        connection = socket.create_connection(*arguments, **more)
+        with self._lock:
+            self._open.append(connection.dup())  # TLS takes the socket itself
+            if self._is_closed:
+                self._end()
+        return connection
+
+    def close(self) -> None:
+        """Ends all connections, also those to come."""
+        with self._lock:
+            self._is_closed = True
+            self._end()
+
+    def _end(self) -> None:
+        for connection in self._open:
+            with contextlib.suppress(OSError):  # the server has closed it
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
+        self._open.clear()
 
 
 class Server:
@@ -205,11 +239,6 @@ class Server:
 
     def __init__(self, url: str, ca_file: str = "", tenant: str = "", allows_http: bool = False, timeout_s: int = 30):
         import ssl
-        import urllib.request
-
-        class NotFollowed(urllib.request.HTTPRedirectHandler):
-            def redirect_request(self, *arguments: object) -> None:
-                return None
 
         try:
             trust = ssl.create_default_context(cafile=ca_file or None)
@@ -218,23 +247,57 @@ class Server:
         trust.minimum_version = ssl.TLSVersion.TLSv1_2
         # http to this machine must not use a proxy.
         self._must_be_here = url.startswith("http:") and not allows_http
-        proxies = {} if self._must_be_here else None
-        self._open = urllib.request.build_opener(urllib.request.ProxyHandler(proxies), urllib.request.HTTPSHandler(context=trust),
-                                                 NotFollowed).open
+        self._trust = trust
         self.url, self._tenant, self._timeout_s = url, tenant, timeout_s
+
+    def _opener(self, lines: Lines) -> Callable[..., Any]:
+        """Returns what opens a request by connections of `lines`."""
+        import http.client
+        import urllib.request
+
+        class Connection(http.client.HTTPConnection):
+            def __init__(self, *arguments: Any, **more: Any):
+                super().__init__(*arguments, **more)
+                self._create_connection = lines.connect
+
+        class SecureConnection(http.client.HTTPSConnection):
+            def __init__(self, *arguments: Any, **more: Any):
+                super().__init__(*arguments, **more)
+                self._create_connection = lines.connect
+
+        class Handler(urllib.request.HTTPHandler):
+            def http_open(self, request: urllib.request.Request) -> Any:
+                return self.do_open(Connection, request)
+
+        class SecureHandler(urllib.request.HTTPSHandler):
+            def https_open(self, request: urllib.request.Request) -> Any:
+                return self.do_open(SecureConnection, request, context=trust)
+
+        class NotFollowed(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, *arguments: object) -> None:
+                return None
+
+        trust = self._trust
+        proxies = urllib.request.ProxyHandler({} if self._must_be_here else None)
+        return urllib.request.build_opener(proxies, Handler, SecureHandler(context=trust), NotFollowed).open
 
     def send(self, profile: Profile, name: SpoolName, token: Token, gives_up: Callable[[], bool]) -> Answer:
         """Sends a profile, and waits for the answer or until `gives_up()` is true; it is polled several times a second.
-        The transfer runs in a thread, because a DNS lookup has no timeout.  An abandoned thread ends with the process."""
+        The transfer runs in a thread, because a DNS lookup has no timeout.  When the time is over, its connections end, and the
+        thread with them; only one that waits for a name server is left to the end of the process."""
         answers: list[Answer] = []
+        lines = Lines()
         deadline = time.monotonic() + _TIMEOUTS_IN_ALL * self._timeout_s
-        thread = threading.Thread(target=lambda: answers.append(self._transfer(profile, name, token, deadline)), daemon=True)
+        thread = threading.Thread(target=lambda: answers.append(self._transfer(profile, name, token, lines, deadline)), daemon=True)
         thread.start()
         while thread.is_alive() and not gives_up() and time.monotonic() < deadline:
             thread.join(_TICK_S)
-        return answers[0] if answers else Answer(0, "no time left")
+        answer = answers[0] if answers else Answer(0, "no time left")
+        lines.close()
+        thread.join(_END_S)
+        return answer
 
-    def _transfer(self, profile: Profile, name: SpoolName, token: Token, deadline: float) -> Answer:
+    def _transfer(self, profile: Profile, name: SpoolName, token: Token, lines: Lines, deadline: float) -> Answer:
         import http.client
         import ssl
         import urllib.error
@@ -251,7 +314,7 @@ class Server:
             if self._must_be_here:
                 check_is_here(self.url)
             try:
-                response = self._open(request, timeout=self._timeout_s)
+                response = self._opener(lines)(request, timeout=self._timeout_s)
             except urllib.error.HTTPError as error:
                 response = error
             with response:
