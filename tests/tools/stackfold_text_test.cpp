@@ -52,6 +52,16 @@ BOOST_AUTO_TEST_CASE(names_with_blanks_and_digits_stay_whole) {
   BOOST_TEST(header("p 12/34 [000] 1.0: 5 cycles: ", true) == "p 12/34 [000] 1.0:||5|cycles|5");
 }
 
+BOOST_AUTO_TEST_CASE(names_control_no_terminal_and_are_no_times) {
+  BOOST_TEST(folded("p\xc2\x9bq 12/34 [000] 1.0: 5 cycles: \n\t1f a\xe2\x80\xae"
+                    "b\x1b[2J\xc2\xa0\xc3\xa9\xff\x9b (/x)\n\n") ==
+             "p?q;a?b?[2J\xc2\xa0\xc3\xa9\xff? 5\n");
+  for (const std::string time : {"@12", "@12.300", "@0.000001"})
+    BOOST_TEST(folded(time + " 12/34 [000] 1.0: 5 cycles: \n\t1f " + time + " (/x)\n\n") ==
+               "_" + time + ";_" + time + " 5\n");
+  BOOST_TEST(folded("@1.2 12/34 [000] 1.0: 5 cycles: \n\t1f @a (/x)\n\n") == "@1.2;@a 5\n");
+}
+
 BOOST_AUTO_TEST_CASE(stacks_are_weighed_by_period) {
   BOOST_TEST(folded(kHeader + "\t1f leaf+0x12 (/bin/x)\n\t2f main (/bin/x)\n\n" + kHeader +
                     "\t1f leaf+0x13 (/bin/x)\n\t2f main (/bin/x)\n\n") == "prog;main;leaf 10\n");

@@ -6,21 +6,48 @@
 #include <algorithm>
 
 #include "base/file_name.h"
+#include "base/quote.h"
+#include "base/utf8.h"
+#include "folded/time_root.h"
 #include "names/half_mangled.h"
 #include "stream/records/sample.h"
 
 namespace pe::fold {
 
+namespace {
+
+/// Replaces characters beyond ASCII that control a terminal or deceive a reader (base/quote.h).
+/// A byte that is not UTF-8 stays, unless it is such a character in an older encoding.
+std::string without_unsafe_characters(std::string_view text) {
+  constexpr unsigned char kFirstAfterControls = 0xa0;
+  std::string out;
+  while (!text.empty()) {
+    const CodePoint c = take_code_point(text);
+    const bool is_safe = c.is_valid ? !is_control(c.value) && !is_deceiving(c.value)
+                                    : static_cast<unsigned char>(c.bytes[0]) >= kFirstAfterControls;
+    out += is_safe ? c.bytes : "?";
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string clean_name(std::string_view name) {
   std::string text = names::demangle_half_mangled(name);
+  bool is_ascii = true;
   for (char& c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == ';')
       c = ':';
     else if (byte < ' ' || byte == 0x7f)
       c = '?';
+    is_ascii = is_ascii && byte < 0x80;
   }
+  if (!is_ascii)
+    text = without_unsafe_characters(text);
   text.erase(text.find_last_not_of(' ') + 1);
+  if (folded::parse_time_root(text))  // only --every writes such frames
+    text.insert(0, "_");
   return text.empty() ? "[unknown]" : text;
 }
 

@@ -10,8 +10,9 @@
 
 namespace pe::fold {
 
-/// Returns a name that is valid in a folded line (folded(5)): ';' becomes ':', and a control
-/// character '?'.  Drops trailing blanks and demangles half-mangled Rust symbols.  An empty name
+/// Returns a name that is valid in a folded line (folded(5)): ';' becomes ':', and a character that
+/// controls a terminal or deceives a reader '?'.  A name in the form of a time, "@12.300", gets a
+/// '_' before it.  Drops trailing blanks and demangles half-mangled Rust symbols.  An empty name
 /// becomes "[unknown]".
 std::string clean_name(std::string_view name);
 

@@ -92,10 +92,10 @@ def say_lines(text: str) -> None:
 
 
 def print_out(text: str, status: int = 1) -> None:
-    """Writes text to standard output.  Raises Failure if the disk is full.  If the reader has closed the pipe, the command
+    """Writes text to standard output; on a terminal, with unsafe characters escaped.  Raises Failure if the disk is full.  If the reader has closed the pipe, the command
     ends without a message, as the tools do."""
     try:
-        write_all(1, bytes_of(text))
+        write_all(1, bytes_of(printable_lines(text) if os.isatty(1) else text))
     except BrokenPipeError:
         raise Failure("", 141) from None
     except OSError as error:

@@ -20,7 +20,7 @@ _HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.-]
 # No password is asked for.  A host that does not answer for a minute has failed.
 _SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 # Seq, Host, Starttime, JobRuntime, Send, Receive, Exitval, Signal, Command
-_LOGGED = re.compile(r"^(\d+)\t([^\t\n]*)\t(?:[^\t\n]*\t){4}(\d+)\t(\d+)\t", re.MULTILINE)
+_LOGGED = re.compile(r"^([0-9]{1,9})\t([^\t\n]*)\t(?:[^\t\n]*\t){4}([0-9]{1,9})\t([0-9]{1,9})\t", re.MULTILINE)
 _ATTEMPTS = 3
 # Linux limits a word of a command line to 128 KiB.  GNU parallel writes each byte of a command as two digits for ssh.
 _MOST_LETTERS = 40000

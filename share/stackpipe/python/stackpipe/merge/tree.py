@@ -11,7 +11,9 @@ from stackpipe.messages import Failure, say_lines
 NAME = "merge_fleet"
 #: A merge on another machine, or below GNU parallel, is this command.  It reads the names from standard input.
 TASK = (NAME, "-j", "1", "--stats", "--files-from", "-")
-_REPORT = re.compile(r"merge_fleet: (\d+) files: read (\d+) lines, a count of ([0-9.]+); wrote (\d+) stacks\n?")
+# A report may come from another machine, so its numbers are bounded.
+_REPORT = re.compile(r"merge_fleet: ([0-9]{1,9}) files: read ([0-9]{1,20}) lines, a count of ([0-9]{1,40}(?:\.[0-9]{1,9})?); "
+                     r"wrote ([0-9]{1,20}) stacks\n?")
 _EXACT = Context(prec=1000)
 _FEWEST_OF_A_BRANCH = 16
 
