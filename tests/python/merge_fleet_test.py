@@ -3,10 +3,11 @@ import os
 import resource
 import tempfile
 import unittest
+import unittest.mock
 from decimal import Decimal
 
 from stackpipe import options, pipeline
-from stackpipe.merge import here as merge_here, merge_fleet, parallel as merge_parallel, tree as merge_tree
+from stackpipe.merge import dask as merge_dask, here as merge_here, merge_fleet, parallel as merge_parallel, tree as merge_tree
 from stackpipe.messages import Failure, UsageError
 
 
@@ -131,6 +132,69 @@ class Reports(unittest.TestCase):
         said = f"merge_fleet: {merge_tree.report_of(3, totals(1, 1))}\n"
         self.assertIsNone(merge_tree.read_report(said, 4))
         self.assertIsNone(merge_tree.read_report("", 1))
+
+    def test_a_report_of_another_machine_may_hold_anything(self):
+        report = "merge_fleet: 3 files: read {} lines, a count of {}; wrote {} stacks\n"
+        with unittest.mock.patch("stackpipe.merge.tree.say_lines"):
+            for lines, count, stacks in (("9" * 5000, "1", "1"), ("1", "9" * 5000, "1"), ("1", "1", "9" * 5000), ("1", "..", "1"), ("1", ".", "1"),
+                                         ("1", "1.2.3", "1"), ("\u0661", "1", "1"), ("1", "1e9", "1")):
+                self.assertIsNone(merge_tree.read_report(report.format(lines, count, stacks), 3))
+
+    def test_endless_messages_are_cut_and_the_report_stays(self):
+        said = "x" * 100 + "\n"
+        report = f"merge_fleet: {merge_tree.report_of(3, totals(1, 1))}\n"
+        with unittest.mock.patch("stackpipe.merge.tree.say_lines") as forwarded:
+            self.assertIsNotNone(merge_tree.read_report(said * 10000 + report, 3))
+        [[text]] = [call[0] for call in forwarded.call_args_list]
+        self.assertLess(len(text), 70000)
+        self.assertRegex(text, r"^merge_fleet: [0-9]+ characters of messages left out\nx{100}\n")
+
+    def test_a_file_of_endless_messages_is_not_read_as_a_whole(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.truncate(1 << 40)
+            file.seek(0, os.SEEK_END)
+            file.write(b"\nlast\n")
+            file.flush()
+            text = merge_parallel._read(file.name)
+        self.assertTrue(text.endswith("left out\nlast\n"), text[-100:])
+
+
+class Future:
+    """The future of a result, or of an exception."""
+
+    def __init__(self, result):
+        self._result = result
+
+    def result(self):
+        if isinstance(self._result, BaseException):
+            raise self._result
+        return self._result
+
+
+class Workers(unittest.TestCase):
+    """The workers of a Dask cluster return anything."""
+
+    def setUp(self):
+        self.cluster = merge_dask.Cluster.__new__(merge_dask.Cluster)
+        self.cluster._address = "tcp://h:1"
+
+    def test_what_is_no_sum_is_refused(self):
+        self.assertEqual(self.cluster._sum_of(Future((b"sum", "said"))), b"sum")
+        for result in (None, 7, b"sum", "sum", (), (b"sum",), ("sum", "said"), [[], []], {"0": b"sum"}):
+            with self.assertRaisesRegex(Failure, "^--dask: tcp://h:1: a worker has returned no sum$"):
+                self.cluster._sum_of(Future(result))
+
+    def test_errors_are_short(self):
+        for error in (RuntimeError(), RuntimeError(1, 2), RuntimeError("1", "2"), RuntimeError("x" * 100000), MemoryError("\n" * 100000),
+                      RecursionError("x\n" * 100000), KeyError(b"x" * 100000)):
+            with self.assertRaises(Failure) as caught:
+                self.cluster._result_of(Future(error))
+            self.assertLess(len(str(caught.exception)), 600)
+
+    def test_messages_of_a_failed_merge_are_forwarded_and_cut(self):
+        with unittest.mock.patch("stackpipe.merge.dask.say_lines") as forwarded, self.assertRaisesRegex(Failure, "a merge ended with status 3$"):
+            self.cluster._result_of(Future(RuntimeError(3, "said\n" * 100000)))
+        self.assertLess(len(forwarded.call_args[0][0]), 70000)
 
 
 class Hosts(unittest.TestCase):

@@ -23,6 +23,21 @@ class Printable(unittest.TestCase):
         self.assertEqual(messages.printable_lines("a\x1b\nb\r\n"), "a\\x1b\nb\\x0d\n")
 
 
+class OnATerminal(unittest.TestCase):
+    def test_what_steers_it_is_escaped(self):
+        ours, theirs = os.openpty()
+        old = os.dup(1)
+        try:
+            os.dup2(theirs, 1)
+            messages.print_out("a \x9b2J\u202eb\n")
+        finally:
+            os.dup2(old, 1)
+            os.close(old)
+            os.close(theirs)
+        self.assertEqual(os.read(ours, 100), b"a \\xc2\\x9b2J\\u202eb\r\n")
+        os.close(ours)
+
+
 class Bytes(unittest.TestCase):
     def test_come_back_as_they_were(self):
         data = bytes(range(256)) + "名".encode()

@@ -15,12 +15,13 @@ from typing import Any, Sequence
 
 from stackpipe import files
 from stackpipe.merge.here import Merger
-from stackpipe.merge.tree import NAME, TASK, Level, Merged, Totals, read_report
+from stackpipe.merge.tree import NAME, TASK, Level, Merged, Totals, read_report, shortened
 from stackpipe.messages import Failure, UsageError, say, say_lines
 
 _RETRIES = 2
 _SECONDS_TO_CONNECT = 30
 _SECONDS_FOR_A_WORKER = 30
+_MOST_LINE = 500  # characters of an error that comes from another machine
 _ADDRESS = re.compile(r"(?:(?:tcp|tls)://)?[^\s/@]+:[0-9]{1,5}")
 
 
@@ -89,7 +90,7 @@ class Cluster:
 
         try:
             self._client = Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
+        except Exception as error:  # a server may answer anything
             raise Failure(f"--dask: {address}: no scheduler: {_line_of(error)}") from None
 
     def __enter__(self) -> "Cluster":
@@ -121,7 +122,7 @@ class Cluster:
         while parts:
             merged.append(self._merger.new_path())
             with files.create(merged[-1]) as file:
-                file.write(self._result_of(parts.pop(0))[0])
+                file.write(self._sum_of(parts.pop(0)))
         return merged, first
 
     def _submit(self, function: Any, *arguments: Any, **more: Any) -> Any:
@@ -134,7 +135,8 @@ class Cluster:
             totals, failed = [], 0
             for future, group in zip(futures, level):
                 try:
-                    totals.append(read_report(self._result_of(future), len(group)))
+                    said = self._result_of(future)
+                    totals.append(read_report(said, len(group)) if isinstance(said, str) else None)
                 except Failure as failure:
                     failed += 1
                     if str(failure):
@@ -144,14 +146,21 @@ class Cluster:
             every.append(totals)
         return every[0]
 
+    def _sum_of(self, future: Any) -> bytes:
+        """Returns the sum of a task; raises Failure, also if a worker has returned something else."""
+        result = self._result_of(future)
+        if not isinstance(result, (tuple, list)) or len(result) != 2 or not isinstance(result[0], bytes):
+            raise Failure(f"--dask: {self._address}: a worker has returned no sum")
+        return result[0]
+
     def _result_of(self, future: Any) -> Any:
         """Returns what a task has returned; raises Failure."""
         try:
             return future.result()
         except RuntimeError as error:
-            if len(error.args) != 2:
+            if len(error.args) != 2 or not isinstance(error.args[0], int) or not isinstance(error.args[1], str):
                 raise Failure(f"--dask: {self._address}: {_line_of(error)}") from None
-            say_lines(error.args[1])
+            say_lines(shortened(error.args[1]))
             raise Failure(f"--dask: {self._address}: a merge ended with status {error.args[0]}") from None
         except (Exception, asyncio.CancelledError) as error:
             raise Failure(f"--dask: {self._address}: {_line_of(error)}") from None
@@ -159,4 +168,4 @@ class Cluster:
 
 def _line_of(error: BaseException) -> str:
     lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return f"{type(error).__name__}: {lines[0][:_MOST_LINE]}" if lines else type(error).__name__

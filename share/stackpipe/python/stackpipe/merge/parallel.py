@@ -13,12 +13,12 @@ from typing import NamedTuple, Sequence
 
 from stackpipe import files, pipeline
 from stackpipe.merge.here import Merger
-from stackpipe.merge.tree import NAME, TASK, Level, Merged, climb, read_report
+from stackpipe.merge.tree import MOST_SAID, NAME, TASK, Level, Merged, climb, read_report, shortened
 from stackpipe.messages import Failure, UsageError, say, say_lines, text_of
 
 _HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# No password is asked for.  A host that does not answer for a minute has failed.
-_SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
+# No password is asked for, and no host gets the user's agent or display.  A host that does not answer for a minute has failed.
+_SSH = ("ssh", "-a", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4")
 # Seq, Host, Starttime, JobRuntime, Send, Receive, Exitval, Signal, Command
 _LOGGED = re.compile(r"^([0-9]{1,9})\t([^\t\n]*)\t(?:[^\t\n]*\t){4}([0-9]{1,9})\t([0-9]{1,9})\t", re.MULTILINE)
 _ATTEMPTS = 3
@@ -84,7 +84,7 @@ class Parallel:
             status = self._merger.run_engine(self._command(folder), "".join(token_of(group) + "\n" for group in groups).encode(),
                                              stdout=subprocess.DEVNULL, stderr=messages, cwd=folder)
         try:
-            outcomes = read_log(_read(os.path.join(folder, "log")))
+            outcomes = read_log(_read(os.path.join(folder, "log"), is_message=False))
         except FileNotFoundError:
             outcomes = {}
         if not outcomes:
@@ -124,6 +124,9 @@ class Parallel:
                 f"printf %s {{}} | base64 -d | {shlex.join(task)}"]
 
 
-def _read(path: str) -> str:
+def _read(path: str, is_message: bool = True) -> str:
+    """Reads a file; of messages, which a host may send without end, only the end."""
     with open(path, "rb") as file:
-        return text_of(file.read())
+        left_out = max(file.seek(0, os.SEEK_END) - MOST_SAID, 0) if is_message else 0
+        file.seek(left_out)
+        return shortened(text_of(file.read()), left_out)

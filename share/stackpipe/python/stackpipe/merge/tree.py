@@ -14,6 +14,8 @@ TASK = (NAME, "-j", "1", "--stats", "--files-from", "-")
 # A report may come from another machine, so its numbers are bounded.
 _REPORT = re.compile(r"merge_fleet: ([0-9]{1,9}) files: read ([0-9]{1,20}) lines, a count of ([0-9]{1,40}(?:\.[0-9]{1,9})?); "
                      r"wrote ([0-9]{1,20}) stacks\n?")
+#: The most characters of the messages of a merge on another machine.  The end is kept, which has the report.
+MOST_SAID = 64 * 1024
 _EXACT = Context(prec=1000)
 _FEWEST_OF_A_BRANCH = 16
 
@@ -66,9 +68,17 @@ def report_of(files: int, totals: Totals) -> str:
             f"wrote {totals.stacks} stacks")
 
 
+def shortened(said: str, left_out: int = 0) -> str:
+    """Returns the last lines of messages, which a machine may send without end.  `left_out` is the size of what was not read."""
+    left_out += max(len(said) - MOST_SAID, 0)
+    if not left_out:
+        return said
+    return f"{NAME}: {left_out} characters of messages left out\n" + said[-MOST_SAID:].partition("\n")[2]
+
+
 def read_report(said: str, files: int) -> Totals | None:
     """Forwards the messages of a TASK.  Returns the totals in its report, or None if it has not merged all files."""
-    lines = said.splitlines(keepends=True)
+    lines = shortened(said).splitlines(keepends=True)
     report = _REPORT.fullmatch(lines[-1]) if lines else None
     say_lines("".join(lines[:-1] if report else lines))
     if report is None or int(report[1]) != files:
