@@ -18,12 +18,13 @@ from stackpipe.messages import Failure, say, say_lines, text_of
 
 #: The magic number of compressed files, and the command that unpacks them.
 _UNPACKERS = {b"\x1f\x8b": ["gzip", "-dc"], b"\x28\xb5\x2f\xfd": ["zstd", "-dcq"]}
-_TOTALS = re.compile(r"stackfold: read (\d+) lines?, a count of ([0-9.]+); wrote (\d+) stacks?, a count of ([0-9.]+)")
+_TOTALS = re.compile(r"stackfold: read ([0-9]{1,20}) lines?, a count of ([0-9]{1,40}(?:\.[0-9]{1,9})?); "
+                     r"wrote ([0-9]{1,20}) stacks?, a count of ([0-9]{1,40}(?:\.[0-9]{1,9})?)")
 
 
 def unpacker_of(name: str) -> list[str]:
     """Returns the command that unpacks a file, by its first bytes; empty for plain text."""
-    with open(name, "rb") as file:
+    with files.open_regular(name) as file:
         begin = file.read(4)
     return next((command for magic, command in _UNPACKERS.items() if begin.startswith(magic)), [])
 
@@ -162,7 +163,7 @@ class Merger:
                     pipes.append(reading)
                     said = self.new_path()
                     try:
-                        with open(name, "rb") as file, files.create(said) as messages:
+                        with files.open_regular(name) as file, files.create(said) as messages:
                             process = self._tools.start(command, stdin=file, stdout=writing, stderr=messages)
                     finally:
                         os.close(writing)
