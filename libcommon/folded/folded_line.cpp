@@ -36,6 +36,12 @@ std::optional<Count> cut_count(std::string_view& line) {
   return count;
 }
 
+/// Does the line end in a count, which is not the result of a system call ("close(3) = 0")?
+bool looks_like_stack(std::string_view line) {
+  const auto folded = parse_folded_line(line);
+  return folded && !folded->stack.ends_with(" =");
+}
+
 }  // namespace
 
 std::optional<FoldedLine> parse_folded_line(std::string_view line, Columns columns) {
@@ -66,7 +72,8 @@ bool has_two_columns(std::string_view text) {
 }
 
 bool looks_folded(std::string_view text) {
-  constexpr std::size_t kMostOthers = 10;  // at most one line in 10 may be something else
+  constexpr std::size_t kFirst = 10;       // each of the first lines must be a stack
+  constexpr std::size_t kMostOthers = 10;  // then at most one line in 10 may be something else
   std::size_t lines = 0;
   std::size_t others = 0;
   while (!text.empty()) {
@@ -75,11 +82,13 @@ bool looks_folded(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos)
       continue;
-    const bool is_stack = !is_blank(line[0]) && parse_folded_line(line).has_value();
+    const bool is_stack = !is_blank(line[0]) && looks_like_stack(line);
     if (!is_stack && parse_fact(line))
       continue;
     ++lines;
     others += is_stack ? 0 : 1;
+    if (!is_stack && lines <= kFirst)
+      return false;
   }
   return others <= lines / kMostOthers;
 }

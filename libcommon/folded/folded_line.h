@@ -39,9 +39,9 @@ std::optional<FoldedLine> parse_folded_line(std::string_view line, Columns colum
 /// A line without its newline may be cut, and is ignored.
 bool has_two_columns(std::string_view text);
 
-/// Is `text`, the start of a file, folded text?  Nearly all of its lines except facts (facts.h)
-/// must be folded lines without a blank at their start: the lines of many tables also end in a
-/// number.
+/// Is `text`, the start of a file, folded text?  The first ten lines except facts (facts.h), and
+/// nearly all others, must be folded lines without a blank at their start: some lines of many
+/// tables and logs also end in a number.
 bool looks_folded(std::string_view text);
 
 /// Appends "stack count\n" or "stack before count\n".  Writes a stack that parse_folded_line()

@@ -62,6 +62,7 @@ void FoldedReader::check_start() {
     head = {reinterpret_cast<const char*>(start.data()), start.size()};
     if (const auto other = describe_other_input(head); !other.empty())
       throw Error(fmt::format("{}: {}", input_->name(), other));
+    input_->skip_byte_order_mark();
   }
   if (!columns_) {
     const bool is_two = has_two_columns(head);

@@ -9,12 +9,9 @@
 
 namespace pe::folded {
 
-/// The start of an ELF file, and what it is to a reader of profiles.
-inline constexpr std::string_view kElfMagic =
-    "\x7f"
-    "ELF";
-inline constexpr std::string_view kIsProgram =
-    "a program, not a profile (record it: stackpipe record -o FILE.folded -- PROGRAM)";
+/// Returns what the start of an input is that no reader of profiles accepts, with the command that
+/// helps: "compressed by zstd (...)"; empty for anything else.
+std::string_view describe_unreadable(std::string_view head);
 
 /// Returns "a sample stream, not folded text (...)" for the start of such an input, with the
 /// command that folds it; empty for anything else.

@@ -64,6 +64,9 @@ BOOST_AUTO_TEST_CASE(counts_are_grouped_and_scaled) {
   BOOST_TEST(contains(flamesvg({"--factor", "0.5", "--countname", "ms"}, "a 3000\n").out,
                       "a (1,500 ms, 100.00%)"));
   BOOST_TEST(contains(flamesvg({"--total", "400"}, "a 100\n").out, "a (100 samples, 25.00%)"));
+  BOOST_TEST(contains(flamesvg({}, "a 0.156\nb 0.98\n").out, "a (0.156 samples, 13.73%)"));
+  BOOST_TEST(contains(flamesvg({"--factor", "0.001"}, "a 2367\nb 10\n").out, "a (2.37 samples,"));
+  BOOST_TEST(contains(flamesvg({"--factor", "0.001"}, "a 2367\nb 10\n").out, "b (0.01 samples,"));
 }
 
 BOOST_AUTO_TEST_CASE(a_total_below_the_sum_is_ignored) {

@@ -113,6 +113,13 @@ BOOST_AUTO_TEST_CASE(the_last_type_is_folded_if_none_is_named) {
   BOOST_TEST(stackfold({"--all-events"}, profile).out == "cpu;main;f 5\nsamples;main;f 3\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_profile_without_samples_adds_nothing) {
+  const auto r = stackfold({}, two_types().strings(kStrings).text());
+  BOOST_TEST(r.out == "");
+  BOOST_TEST(r.err == "stackfold: stdin: 0 samples in it\n");
+  BOOST_TEST(r.status == 0);
+}
+
 BOOST_AUTO_TEST_CASE(the_profile_may_name_its_default_type) {
   const auto profile =
       two_types().sample({2, 1}, {3, 5000}).strings(kStrings).default_type(1).text();
@@ -257,6 +264,12 @@ BOOST_AUTO_TEST_CASE(a_function_is_found_in_front_of_its_place) {
              "main.f[go.shape.int]");
   BOOST_TEST(function_of("A::f(int, char) a.cc:1 s=0") == "A::f(int, char)");
   BOOST_TEST(function_of("f :0 s=0") == "f");
+  BOOST_TEST(function_of("runtime.memmove C:/Program Files/Go/src/memmove_amd64.s:150:0 s=42") ==
+             "runtime.memmove");
+  BOOST_TEST(function_of("main.(*Srv[...]).run D:\\my work\\main.go:9 s=3") ==
+             "main.(*Srv[...]).run");
+  BOOST_TEST(function_of("operator new(unsigned long) /my src/new.cc:9 s=3") ==
+             "operator new(unsigned long)");
   BOOST_TEST(function_of("f(int, char)") == "f(int, char)");
 }
 

@@ -88,9 +88,8 @@ BOOST_AUTO_TEST_CASE(a_sample_without_a_call_chain_is_its_only_frame) {
       "my sh 32030/32031 [002]  5792.040: 7 cpu-clock:  55ce2f4799e8 main+0x5 (/bin/sh)\n";
   const auto r = stackfold({}, text);
   BOOST_TEST(r.out == "cc;[kernel.kallsyms] 1003010\nmy_sh;main 7\nsh;main 1003009\n");
-  BOOST_TEST(r.err == "");
   BOOST_TEST(stackfold({"--tid", "--annotate", "--modules", "--time", "5792.040,"}, text).out ==
-             "my_sh-32030/32031;sh`main 7\n");
+             "# unit: ns\nmy_sh-32030/32031;sh`main 7\n");
   BOOST_TEST(folded_as_perl(text) == "");
 }
 
@@ -209,6 +208,65 @@ BOOST_AUTO_TEST_CASE(unknown_lines_are_counted_with_the_first) {
 BOOST_AUTO_TEST_CASE(folded_text_is_not_taken_for_perf_script) {
   BOOST_TEST(folded("java;a 1;b 12\njava;a 2\n") == "java;a 2\njava;a 1;b 12\n");
   BOOST_TEST(folded("a b 12\nc 3 4\n") == "a b 12\nc 3 4\n");
+  // The frames of py-spy and rbspy, and names with numbers.
+  for (const std::string text :
+       {"gunicorn: worker 3 of 8;handle (views.py:12);render (t.py:4) 7\n"
+        "gunicorn: worker 3 of 8;handle (views.py:12);sql (db.py:9) 9\n",
+        "process 4242:\"gunicorn -w 4 app:app\";<module> (gunicorn:8);run (app.py:3) 90\n"
+        "process 4243:\"gunicorn -w 4 app:app\";<module> (gunicorn:8);run (app.py:3) 25\n",
+        "thread 140234 12\nthread 140234;run (a.py:3) 7\nthread 55 3\n"})
+    BOOST_TEST(folded(text) == text);
+}
+
+BOOST_AUTO_TEST_CASE(samples_without_times_are_recognized_by_their_frames) {
+  BOOST_TEST(folded("prog 12 \n\t1f a (/x)\n\nmy prog 12/13 cycles: \n\t1f a (/x)\n\n") ==
+             "my_prog;a 1\nprog;a 1\n");
+  BOOST_TEST(folded("prog 12 [001] \n\t1f a (/x)\n\n") == "prog;a 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(records_of_other_kinds_are_no_samples) {
+  const auto r = stackfold({},
+                           "swapper 0 [000] 0.0: PERF_RECORD_MMAP -1/0: [0xf(0x1) @ 0]: x [k]\n"
+                           "prog 12 [001] 1.0: PERF_RECORD_COMM exec: prog:12/12\n"
+                           "prog 12 [001] 1.0: PERF_RECORD_NAMESPACES 12/12 - nr: 7\n"
+                           "\t\t[0/net: 4/0xf00, 1/uts: 4/0xeff]\n" +
+                               kHeader + "\t1f a (/x)\n" +
+                               "prog 12 [001] 1.1: PERF_RECORD_SWITCH OUT\n"
+                               "prog 12 [001] 1.2: PERF_RECORD_LOST id:3: lost:41\n");
+  BOOST_TEST(r.out == "prog;a 5\n");
+  BOOST_TEST(r.err == "stackfold: stdin: 41 samples lost by perf\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_process_that_has_ended_has_the_number_minus_one) {
+  const auto r = stackfold({"--pid"},
+                           ":-1    -1/-1 [002] 6.557666:     1000 cycles: \n\t1f a (/x)\n\n"
+                           ":-1    -1 6.557667:     1000 cycles: \n\t1f a (/x)\n\n");
+  BOOST_TEST(r.out == ":-1--1;a 1000\n:-1-?;a 1000\n");
+  BOOST_TEST(r.err == "");
+}
+
+BOOST_AUTO_TEST_CASE(samples_without_stacks_are_counted_and_explained) {
+  const auto r =
+      stackfold({},
+                "    perf 12229 [000] 5.1: sched:sched_switch: prev_comm=perf next_pid=0\n"
+                "     cc1 12153 [000] 5.2: sched:sched_switch: prev_comm=cc1 next_pid=1\n");
+  BOOST_TEST(r.out == "cc1 1\nperf 1\n");
+  BOOST_TEST(r.err == "stackfold: stdin: no sample has a stack (record stacks: perf record -g)\n");
+}
+
+BOOST_AUTO_TEST_CASE(periods_of_a_clock_are_called_nanoseconds) {
+  const std::string text = "prog 12/34 [000] 1.0: 4000000 cpu-clock:u: \n\t1f a (/x)\n\n";
+  const auto r = stackfold({}, text);
+  BOOST_TEST(r.out == "prog;a 4000000\n");
+  BOOST_TEST(
+      r.err ==
+      "stackfold: stdin: the counts are ns of cpu-clock:u (count samples: stackfold --weight "
+      "samples; name the unit: flamesvg --countname ns)\n");
+  BOOST_TEST(stackfold({"--annotate"}, text).out == "# unit: ns\nprog;a 4000000\n");
+  const auto samples = stackfold({"--weight", "samples"}, text);
+  BOOST_TEST(samples.out == "prog;a 1\n");
+  BOOST_TEST(samples.err == "");
+  BOOST_TEST(stackfold({"--compat"}, text).err == "");
 }
 
 // The output of simpleperf's report_sample.py, in its first form and in the current one.

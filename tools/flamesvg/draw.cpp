@@ -31,7 +31,8 @@ class Details {
         whole_(picture.layout.boxes.front().count.as_double() * factor_) {}
 
   [[nodiscard]] std::string of(const Box& box) const {
-    const std::string count = grouped_count(box.count, options_.factor);
+    const std::string count = options_.is_perl ? picture::rounded_count(box.count, options_.factor)
+                                               : grouped_count(box.count, options_.factor);
     const std::string& unit = options_.page.count_name;
     const bool is_root = box.node == kRoot;
     const std::string share =

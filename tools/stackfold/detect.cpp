@@ -16,9 +16,6 @@ namespace {
 // `perf script --header` prints its comments first: about 10 KiB on a large machine.
 constexpr std::size_t kLookBytes = 64UL * 1024;
 
-/// RFC 8878, section 3.1.1.
-constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
-
 }  // namespace
 
 const Format& detect(Input& input) {
@@ -29,10 +26,8 @@ const Format& detect(Input& input) {
   };
   if (stream_format().looks_like(text(start)))
     return stream_format();
-  if (text(start).starts_with(kZstdMagic))
-    throw Error(input.name() + ": compressed by zstd (unpack it: zstd -dc FILE | stackfold)");
-  if (text(start).starts_with(folded::kElfMagic))
-    throw Error(fmt::format("{}: {}", input.name(), folded::kIsProgram));
+  if (const auto unreadable = folded::describe_unreadable(text(start)); !unreadable.empty())
+    throw Error(fmt::format("{}: {}", input.name(), unreadable));
   std::string_view head = text(input.peek(kLookBytes));
   if (const auto end = head.rfind('\n'); head.size() == kLookBytes && end != head.npos)
     head = head.substr(0, end + 1);  // the last line is incomplete

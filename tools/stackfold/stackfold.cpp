@@ -133,14 +133,29 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
   return report_stream(report, input, options, io);
 }
 
+/// Reports the unit of the counts of a text, and keeps it as a fact.
+void take_unit(const fold::TextReport& report, const Input& input, const fold::Options& options,
+               Taken& taken, const Io& io) {
+  if (report.unit.empty() || options.is_perl)
+    return;
+  folded::append_fact(taken.facts, "unit", report.unit);
+  if (!options.with_facts)
+    io.note(
+        fmt::format("{}: the counts are {} of {} (count samples: stackfold --weight samples; "
+                    "name the unit: flamesvg --countname {})",
+                    input.name(), report.unit, report.folded_event, report.unit));
+}
+
 /// Folds text.  False if it was damaged, or has no stack in the format or of the requested event.
 /// Several inputs are one text; messages have the name of the first.
 bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold::Format& format,
-               folded::FoldedCounts& counts, const Io& io) {
+               Taken& taken, const Io& io) {
   Input& input = inputs.front();
   const bool is_empty = input.peek(1).empty();
-  const fold::TextReport report = inputs.size() > 1 ? format.fold_as_perl(inputs, options, counts)
-                                                    : format.fold(input, options, counts);
+  const fold::TextReport report = inputs.size() > 1
+                                      ? format.fold_as_perl(inputs, options, taken.counts)
+                                      : format.fold(input, options, taken.counts);
+  take_unit(report, input, options, taken, io);
   if (report_timeless(report, report.samples, input, options, io))
     return false;
   std::string left_out;
@@ -152,9 +167,12 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
     io.note(fmt::format("{}: --inline: no debug information in {}; first: {}", input.name(),
                         plural(report.modules_without_debug, "module"),
                         in_quotes(report.first_without_debug)));
+  const bool is_flat = report.without_stack == report.samples && report.ignored_lines == 0;
+  if (report.samples > 0 && is_flat && !options.is_perl)
+    io.note(input.name() + ": no sample has a stack (record stacks: perf record -g)");
   // stackcollapse-perf.pl accepts any text, even without a sample.
   const bool is_right =
-      is_empty || options.is_perl ||
+      is_empty || options.is_perl || report.is_empty_profile ||
       report.samples + report.other_events + report.outside_time + report.without_time > 0;
   if (report.ignored_lines > 0)
     explain(fmt::format("ignored {}; first: {}", plural(report.ignored_lines, "unknown line"),
@@ -168,6 +186,8 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
     io.report(fmt::format("{}: no sample of event '{}'", input.name(), *options.event));
     return false;
   }
+  if (report.is_empty_profile)
+    io.note(input.name() + ": 0 samples in it");
   if (!is_right && report.ignored_lines == 0 && report.left_out.empty() && report.damage.empty())
     io.report(fmt::format("{}: no stack in the format {} (name another: stackfold --from FORMAT)",
                           input.name(), format.name));
@@ -240,6 +260,7 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
 }
 
 const fold::Format& format_of(Input& input, const fold::Options& options) {
+  input.skip_byte_order_mark();
   return options.from != nullptr ? *options.from : fold::detect(input);
 }
 
@@ -256,7 +277,7 @@ bool take_inputs(std::span<Input> inputs, const fold::Options& options, Taken& t
   const fold::Format& format = format_of(input, options);
   refuse_options(options, format, input.name());
   if (format.fold != nullptr)
-    return fold_text(inputs, options, format, taken.counts, io);
+    return fold_text(inputs, options, format, taken, io);
   if (&format == &fold::stream_format())
     return take_stream(input, options, taken, io);
   return fold_folded(std::move(input), taken, io);

@@ -38,6 +38,11 @@ std::string_view module_of_offset(std::string_view frame) {
 std::string_view module_in_brackets(std::string_view frame) {
   if (!frame.ends_with(']'))
     return {};
+  constexpr std::string_view kUnknown = "[unknown] [";  // an unknown function of a known module
+  if (frame.starts_with(kUnknown)) {
+    frame.remove_prefix(kUnknown.size());
+    return frame.substr(0, frame.size() - 1);
+  }
   const auto open = frame.starts_with('[') ? 0 : frame.rfind(" [");
   if (open == kNone)
     return {};

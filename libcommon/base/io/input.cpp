@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <limits>
 #include <utility>
@@ -85,6 +86,12 @@ Bytes Input::peek(std::size_t bytes) {
       break;
   }
   return Bytes(peeked_).first(std::min(bytes, peeked_.size()));
+}
+
+void Input::skip_byte_order_mark() {
+  constexpr std::array kMark = {std::byte{0xef}, std::byte{0xbb}, std::byte{0xbf}};
+  if (std::ranges::equal(peek(kMark.size()), kMark))
+    peeked_.erase(peeked_.begin(), peeked_.begin() + kMark.size());
 }
 
 std::optional<std::string> read_small_file(const std::string& path, std::size_t limit_bytes) {

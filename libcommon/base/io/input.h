@@ -31,6 +31,10 @@ class Input {
   /// return. The view is valid until the next call.
   Bytes peek(std::size_t bytes);
 
+  /// Reads over the mark of UTF-8 (U+FEFF), which some editors and shells of Windows put before
+  /// text.
+  void skip_byte_order_mark();
+
   /// Returns the name for messages: the path, or "stdin".
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 

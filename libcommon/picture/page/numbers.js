@@ -26,8 +26,18 @@ function percent(part, whole) {
   return twoDecimals(whole > 0 ? 100 * part / whole : 0) + '%';
 }
 
+// Three digits of a fraction below 10, so that no count looks like nothing.
+function fraction(value) {
+  const decimals = 2 - Math.floor(Math.log10(value));
+  const scaled = value * 10 ** decimals;
+  const digits = (scaled % 1 === 0.5 ? roundHalfEven(scaled) / 10 ** decimals : value).toFixed(decimals);
+  return digits.replace(/\.?0+$/, '');
+}
+
 function countText(count) {
-  return grouped(count / view.tree.perOne * factor) + ' ' + given.countname;
+  const value = count / view.tree.perOne * factor;
+  const isFraction = value > 0 && value < 10 && !Number.isInteger(value);
+  return (isFraction ? fraction(value) : grouped(value)) + ' ' + given.countname;
 }
 
 function shareText(count) {

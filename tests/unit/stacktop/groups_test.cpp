@@ -31,6 +31,7 @@ BOOST_AUTO_TEST_CASE(a_module_is_what_the_text_of_a_frame_tells) {
   BOOST_TEST(module_of("[kernel]`schedule").value() == "[kernel]");
   BOOST_TEST(module_of("[jit]`a[0]").value() == "[jit]");
   BOOST_TEST(module_of("[unknown]").value() == "[unknown]");
+  BOOST_TEST(module_of("[unknown] [libc.so.6]").value() == "libc.so.6");
   BOOST_TEST(module_of("schedule_[k]").value() == "[kernel]");
   BOOST_TEST(module_of("Main.run_[j]").value() == "[jit]");
   BOOST_TEST(module_of("malloc_[l]").value() == "[library]");

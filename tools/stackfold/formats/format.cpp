@@ -15,6 +15,7 @@
 #include "stackfold/formats/jstack.h"
 #include "stackfold/formats/memleak.h"
 #include "stackfold/formats/perf_script/perf_script_folder.h"
+#include "stackfold/formats/perf_script/sample_line.h"
 #include "stackfold/formats/pprof/pprof.h"
 #include "stackfold/formats/pprof/pprof_raw.h"
 #include "stackfold/formats/simpleperf.h"

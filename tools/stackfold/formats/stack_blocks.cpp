@@ -155,6 +155,11 @@ class Folder {
   std::uint64_t first_line_number_ = 0;
 };
 
+/// Does the line have columns, as those of a table?  No frame has two blanks between words.
+bool has_columns(std::string_view text) {
+  return text.find("  ") != kNone || text.find('\t') != kNone;
+}
+
 bool looks_like_blocks(std::string_view head, bool wants_process) {
   bool has_frame = false;
   bool has_process = !wants_process;
@@ -169,9 +174,12 @@ bool looks_like_blocks(std::string_view head, bool wants_process) {
         return true;
     } else if (!is_indented(*line) && folded::parse_folded_line(*line)) {
       return false;
+    } else if (parse_process(text)) {
+      has_frame = has_process = true;
+    } else if (has_columns(text)) {
+      return false;
     } else {
       has_frame = true;
-      has_process = has_process || parse_process(text);
     }
   }
   return false;

@@ -50,11 +50,6 @@ std::optional<std::vector<std::string>> split_csv(std::string_view line) {
   }
 }
 
-std::string_view without_byte_order_mark(std::string_view text) {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
-  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
-}
-
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        std::string_view name) {
   const auto found = std::find(header.begin(), header.end(), name);

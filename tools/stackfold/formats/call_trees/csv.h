@@ -16,9 +16,6 @@ namespace pe::fold {
 /// the line ends with a comma, the last field is empty.
 std::optional<std::vector<std::string>> split_csv(std::string_view line);
 
-/// Removes the byte order mark that Windows puts before UTF-8.
-std::string_view without_byte_order_mark(std::string_view text);
-
 /// Returns the index of the column with that name; nullopt if there is none.
 std::optional<std::size_t> find_column(const std::vector<std::string>& header,
                                        std::string_view name);

@@ -36,7 +36,7 @@ struct Header {
 };
 
 std::optional<Header> parse_header(std::string_view line) {
-  const auto fields = split_csv(without_byte_order_mark(line));
+  const auto fields = split_csv(line);
   if (!fields)
     return std::nullopt;
   const auto level = find_column(*fields, "Level");

@@ -30,7 +30,7 @@ struct Header {
 };
 
 std::optional<Header> parse_header(std::string_view line) {
-  const auto fields = split_csv(without_byte_order_mark(line));
+  const auto fields = split_csv(line);
   if (!fields || fields->front() != kFunctions)
     return std::nullopt;
   Header header;

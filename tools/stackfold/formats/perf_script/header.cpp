@@ -21,13 +21,21 @@ struct Numbers {
   std::size_t end;  ///< position after the numbers
 };
 
+/// Returns the end of a number at `at`; `at` if there is none.  perf prints -1 for a process that
+/// has ended before its sample was recorded.
+std::size_t skip_id(std::string_view line, std::size_t at, bool is_perl) {
+  if (!is_perl && line.substr(at).starts_with("-1"))
+    return at + 2;
+  return skip(line, at, is_digit);
+}
+
 /// Parses "12/34 " or "34 " at `at`.  A blank must follow.
-std::optional<Numbers> numbers_at(std::string_view line, std::size_t at) {
-  const std::size_t first_end = skip(line, at, is_digit);
+std::optional<Numbers> numbers_at(std::string_view line, std::size_t at, bool is_perl) {
+  const std::size_t first_end = skip_id(line, at, is_perl);
   if (first_end == at)
     return std::nullopt;
   const std::size_t second = skip(line, first_end, [](char c) { return c == '/'; });
-  const std::size_t end = second == first_end ? first_end : skip(line, second, is_digit);
+  const std::size_t end = second == first_end ? first_end : skip_id(line, second, is_perl);
   if (end == line.size() || !is_space(line[end]))
     return std::nullopt;
   const std::string_view one = line.substr(at, first_end - at);
@@ -38,24 +46,33 @@ std::optional<Numbers> numbers_at(std::string_view line, std::size_t at) {
 /// Does the text start with the field after the numbers: "[cpu]", or the time and a colon?
 bool is_cpu_or_time(std::string_view rest) {
   rest.remove_prefix(skip(rest, 0, is_space));
-  if (rest.starts_with('['))
-    return rest.find(']') != kNone;
-  const std::size_t end = skip(rest, 0, [](char c) { return is_digit(c) || c == '.'; });
-  return end > 0 && end < rest.size() && rest[end] == ':';
+  if (rest.starts_with('[')) {
+    const std::size_t end = skip(rest, 1, is_digit);
+    return end > 1 && rest.substr(end).starts_with(']');
+  }
+  const std::size_t point = skip(rest, 0, is_digit);
+  if (point == 0 || !rest.substr(point).starts_with('.'))
+    return false;  // "10:00:00" is no time of perf
+  const std::size_t end = skip(rest, point + 1, is_digit);
+  return end > point + 1 && rest.substr(end).starts_with(':');
 }
 
-/// Splits a name from the first numbers after it that `accept` allows.  The name has at least
-/// `shortest` characters.
+/// Splits a name from the first numbers after it that `accept` allows.  For the Perl script, the
+/// name has at least two characters.
 template <typename Accept>
-std::optional<PerfHeader> split_name(std::string_view line, std::size_t shortest, Accept&& accept) {
+std::optional<PerfHeader> split_name(std::string_view line, bool is_perl, Accept&& accept) {
+  const std::size_t shortest = is_perl ? 2 : 1;
   for (std::size_t i = shortest; i < line.size(); ++i) {
     if (!is_space(line[i]))
       continue;
     const std::size_t at = skip(line, i, is_space);
-    const auto numbers = numbers_at(line, at);
+    const auto numbers = numbers_at(line, at, is_perl);
     if (numbers && accept(line.substr(numbers->end)))
-      return PerfHeader{
-          line.substr(0, i), numbers->pid, numbers->tid, {}, line.substr(numbers->end)};
+      return PerfHeader{.comm = line.substr(0, i),
+                        .pid = numbers->pid,
+                        .tid = numbers->tid,
+                        .event = {},
+                        .rest = line.substr(numbers->end)};
   }
   return std::nullopt;
 }
@@ -101,9 +118,11 @@ std::optional<PerfHeader> parse_perf_header(std::string_view line, bool is_perl)
   const auto anything = [](std::string_view) { return true; };
   std::optional<PerfHeader> header;
   if (!is_perl)
-    header = split_name(line, 1, is_cpu_or_time);
-  if (!header)  // `perf script -F` can omit the fields that distinguish these numbers from a name's
-    header = split_name(line, is_perl ? 2 : 1, anything);
+    header = split_name(line, is_perl, is_cpu_or_time);
+  if (header)
+    header->has_place_or_time = true;
+  else  // `perf script -F` can omit the fields that distinguish these numbers from a name's
+    header = split_name(line, is_perl, anything);
   if (!header)
     return std::nullopt;
   if (is_perl && header->tid == "0" &&

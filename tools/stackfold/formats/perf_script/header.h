@@ -29,6 +29,7 @@ struct PerfHeader {
   std::string_view pid;  ///< empty if perf printed only one number
   std::string_view tid;
   std::optional<PerfEventField> event;
+  bool has_place_or_time = false;     ///< "[cpu]" or the time follows the numbers
   std::string_view rest = {};         ///< the text after the numbers
   std::string_view after_event = {};  ///< the fields of a tracepoint, or a frame
 };

@@ -8,9 +8,10 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "base/parse_number.h"
+#include "base/plural.h"
 #include "base/quote.h"
-#include "base/take_until.h"
-#include "folded/folded_line.h"
+#include "stackfold/formats/perf_script/sample_line.h"
 #include "stackfold/formats/perf_script/source_line.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/perl.h"
@@ -18,34 +19,29 @@
 namespace pe::fold {
 namespace {
 
-bool is_blank_line(std::string_view line) {
-  return line.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
-}
-
-/// The line that starts a sample.  In a recording without call chains, the line also has the
-/// sample's only frame, and perf aligns the thread's name to the right.
-struct SampleLine {
-  std::optional<PerfHeader> header;
-  std::optional<PerfFrame> frame;
-};
-
-SampleLine parse_sample_line(std::string_view line, bool is_perl) {
-  const auto begin = line.find_first_not_of(" \t");
-  const bool is_indented = begin > 0;
-  const bool may_have_frame = !is_perl && line.find(": ") != line.npos;
-  if (begin == line.npos || (is_indented && !may_have_frame))
-    return {};
-  SampleLine parsed{parse_perf_header(line.substr(begin), is_perl), {}};
-  if (parsed.header && may_have_frame)
-    parsed.frame = parse_sole_frame(parsed.header->after_event);
-  return is_indented && !parsed.frame ? SampleLine{} : parsed;
-}
-
 /// Returns the time in microseconds; nullopt if there is none, or its nanoseconds do not fit.
 std::optional<std::uint64_t> time_of(const PerfHeader& header) {
   const auto time_us = header_time_us(header);
   constexpr auto kMost = std::numeric_limits<std::uint64_t>::max() / kNsPerUs;
   return time_us && *time_us <= kMost ? time_us : std::nullopt;
+}
+
+/// Returns the number of samples in a record of lost ones: "PERF_RECORD_LOST id:7: lost:12".
+std::uint64_t lost_samples(std::string_view line) {
+  constexpr std::string_view kRecord = ": PERF_RECORD_LOST", kCount = "lost:";
+  const auto at = line.find(kRecord);
+  const auto count = at == line.npos ? at : line.find(kCount, at);
+  if (count == line.npos)
+    return 0;
+  line.remove_prefix(count + kCount.size());
+  return parse_number<std::uint64_t>(line.substr(0, line.find_first_not_of("0123456789")))
+      .value_or(0);
+}
+
+/// Is the event one of the kernel's clocks, whose period is a time in nanoseconds?
+bool is_clock(std::string_view event) {
+  const auto name = event.substr(0, event.find(':'));
+  return name == "cpu-clock" || name == "task-clock";
 }
 
 }  // namespace
@@ -76,6 +72,10 @@ TextReport PerfScriptFolder::fold(Input& input) {
     add_pending();
     end_sample();
   }
+  if (is_clock(report_.folded_event) && has_period_ && options_.weight != Weight::kSamples)
+    report_.unit = "ns";
+  if (lost_ > 0)
+    report_.left_out = plural(lost_, "sample") + " lost by perf";
   if (uninliner_) {
     report_.modules_without_debug = uninliner_->modules_without();
     report_.first_without_debug = uninliner_->first_without();
@@ -95,6 +95,8 @@ void PerfScriptFolder::take(std::string_view line) {
   const bool is_indented = line[0] == '\t' || line[0] == ' ';
   if (line[0] == '#' || (is_indented && (take_expected(line) || take_known(line))))
     return;
+  if (!options_.is_perl && take_other_record(line, is_indented))
+    return;
   const auto [header, sole_frame] = parse_sample_line(line, options_.is_perl);
   if (header && is_weight_lost(*header)) {
     end_sample();  // the following frames then belong to no sample
@@ -112,6 +114,18 @@ void PerfScriptFolder::take(std::string_view line) {
     take_frame(*frame);
   else
     ignore(line);
+}
+
+/// Accepts the lines of a record that is no sample.
+bool PerfScriptFolder::take_other_record(std::string_view line, bool is_indented) {
+  if (in_other_record_ && is_indented)
+    return true;
+  in_other_record_ = is_other_record(line);
+  if (!in_other_record_)
+    return false;
+  end_sample();
+  lost_ += lost_samples(line);
+  return true;
 }
 
 /// Is the period needed, and does it exceed 64 bits?  stackcollapse-perf.pl accepts any number.
@@ -135,6 +149,7 @@ void PerfScriptFolder::take_header(const PerfHeader& header) {
   before_ = Before::kNothing;
   const std::uint64_t period = header.event ? std::max<std::uint64_t>(header.event->period, 1) : 1;
   weight_ = options_.weight == Weight::kSamples ? 1 : period;
+  has_period_ = has_period_ || (header.event && header.event->period > 0);
   rules_.is_java = header.comm.starts_with("java");
   roots_.clear();
   if (options_.all_events && header.event)
@@ -321,6 +336,7 @@ void PerfScriptFolder::end_sample() {
   });
   counts_.add_at(time_ns_, stack_, {.whole = weight_});
   ++report_.samples;
+  report_.without_stack += leaf_first_.empty() ? 1 : 0;
   in_sample_ = false;
   leaf_first_.clear();
 }
@@ -332,50 +348,6 @@ void PerfScriptFolder::ignore(std::string_view line) {
 }
 
 namespace perf_script {
-namespace {
-
-/// The possible kinds of a line by itself.  A folded line looks like a header if its frames contain
-/// numbers: "main;worker 3 (busy);run 10".
-struct Guess {
-  bool is_header = false;
-  bool has_event = false;
-  bool is_folded = false;
-
-  [[nodiscard]] bool is_rather_header() const { return is_header && (has_event || !is_folded); }
-};
-
-Guess guess(std::string_view line) {
-  const auto header = parse_perf_header(line, false);
-  return {.is_header = header.has_value(),
-          .has_event = header && header->event,
-          .is_folded = folded::parse_folded_line(line).has_value()};
-}
-
-bool may_be_frame(std::string_view line) {
-  return line.starts_with(' ') || line.starts_with('\t') || parse_perf_frame(line, false);
-}
-
-}  // namespace
-
-bool looks_like(std::string_view head) {
-  Guess last;
-  while (const auto line = take_until(head, '\n')) {
-    const bool is_empty = is_blank_line(*line);
-    if (line->starts_with('#') || (is_empty && !last.is_header))
-      continue;
-    if (is_empty)
-      return last.is_rather_header();
-    if ((last.is_header && may_be_frame(*line)) || parse_sample_line(*line, false).frame)
-      return true;
-    if (last.is_folded && !last.has_event)
-      return false;
-    last = guess(*line);
-    if (!last.is_header && last.is_folded)
-      return false;
-  }
-  return last.is_rather_header();
-}
-
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
   return PerfScriptFolder(counts, options).fold(input);
 }

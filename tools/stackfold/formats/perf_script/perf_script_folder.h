@@ -60,6 +60,7 @@ class PerfScriptFolder {
   enum class Before { kNothing, kKernel, kInlined, kOther };
 
   void take(std::string_view line);
+  bool take_other_record(std::string_view line, bool is_indented);
   [[nodiscard]] bool is_weight_lost(const PerfHeader& header) const;
   void take_header(const PerfHeader& header);
   bool take_expected(std::string_view line);
@@ -96,6 +97,9 @@ class PerfScriptFolder {
   bool has_context_ = false;          ///< the pending frames already include their source lines
   bool is_pending_ = false;
   bool in_sample_ = false;
+  bool in_other_record_ = false;        ///< the last line belongs to a record that is no sample
+  bool has_period_ = false;             ///< perf has printed periods
+  std::uint64_t lost_ = 0;              ///< samples that perf has lost
   std::vector<folded::FrameId> roots_;  ///< of the current sample
   std::uint64_t weight_ = 1;
   std::uint64_t time_ns_ = 0;      ///< with a timeline
@@ -107,9 +111,6 @@ class PerfScriptFolder {
 };
 
 namespace perf_script {
-
-/// Does a sample's first line, then a frame or an empty line, precede any folded line?
-bool looks_like(std::string_view head);
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 

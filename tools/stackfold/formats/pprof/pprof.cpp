@@ -76,6 +76,7 @@ class Folder {
     if (negative_ > 0)
       report.left_out = plural(negative_, "count") + " below zero left out";
     report.damage = describe_damage(damaged);
+    report.is_empty_profile = profile_.samples.empty();
   }
 
  private:

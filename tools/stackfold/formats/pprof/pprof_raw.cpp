@@ -65,6 +65,7 @@ class Folder {
       take(*line);
     if (report_.damage.empty())
       add_stacks();
+    report_.is_empty_profile = report_.samples == 0 && section_ > Section::kTypes;
     types_.finish();
     if (negative_ > 0)
       report_.left_out = plural(negative_, "count") + " below zero left out";
@@ -212,8 +213,20 @@ class Folder {
     if (!id || !start || !limit)
       return false;
     mappings_[*id] = {parse_hex(*start).value_or(0), parse_hex(range).value_or(0),
-                      std::string(take_word(line))};
+                      std::string(file_of(line))};
     return true;
+  }
+
+  /// Cuts "[FN]" and a build id from the end of a mapping; returns its path, which may have blanks.
+  static std::string_view file_of(std::string_view text) {
+    constexpr std::size_t kShortestId = 16;
+    text = trim(text);
+    if (const auto open = text.rfind('['); text.ends_with(']') && open != kNone)
+      text = trim(text.substr(0, open));
+    const auto blank = text.rfind(' ');
+    const std::string_view last = blank == kNone ? "" : text.substr(blank + 1);
+    const bool is_id = last.size() >= kShortestId && std::all_of(last.begin(), last.end(), is_hex);
+    return is_id ? trim(text.substr(0, blank)) : text;
   }
 
   /// Adds the kept stacks with their names to the counts.
@@ -271,12 +284,29 @@ class Folder {
 
 }  // namespace
 
+namespace {
+
+/// Returns the blank before the path: an absolute path starts at its root, and may have blanks; of
+/// other paths the last word is taken.  kNone if there is no blank.
+std::size_t start_of_path(std::string_view place) {
+  for (auto blank = place.find(' '); blank != kNone; blank = place.find(' ', blank + 1)) {
+    const std::string_view path = place.substr(blank + 1);
+    const bool has_drive = path.size() > 2 && (is_lower(path[0]) || is_upper(path[0])) &&
+                           path[1] == ':' && (path[2] == '/' || path[2] == '\\');
+    if (path.starts_with('/') || path.starts_with("\\\\") || has_drive)
+      return blank;
+  }
+  return place.rfind(' ');
+}
+
+}  // namespace
+
 std::string_view function_of(std::string_view line) {
   const auto start_line = line.rfind(" s=");
   if (start_line == kNone || start_line + 3 == line.size() || !is_digit(line[start_line + 3]))
     return line;
   const std::string_view place = line.substr(0, start_line);  // "main.f /src/main.go:7"
-  const auto blank = place.rfind(' ');
+  const auto blank = start_of_path(place);
   const bool is_place = blank != kNone && place.find(':', blank) != kNone;
   return is_place ? trim(place.substr(0, blank)) : place;
 }
