@@ -12,6 +12,7 @@
 #include "base/io/deflate.h"
 #include "base/io/xz.h"
 #include "objects/debug_link.h"
+#include "stream/proc/root_file.h"
 
 namespace pe::objects {
 namespace {
@@ -117,7 +118,11 @@ std::optional<Image> DebugFinder::mini(const Image& image, const std::string& pa
 }
 
 std::optional<Image> DebugFinder::open(const std::string& path) {
-  OpenResult opened = Image::open(path);
+  const bool is_inside = !search_.sysroot.empty() && path.starts_with(search_.sysroot);
+  OpenResult opened =
+      is_inside
+          ? Image::open(stream::open_below(search_.sysroot, path.substr(search_.sysroot.size())))
+          : Image::open(path);
   if (auto* image = std::get_if<Image>(&opened))
     return std::move(*image);
   if (std::get<OpenFailure>(opened) != OpenFailure::kMissing)

@@ -33,6 +33,7 @@ struct DebugSearch {
   std::vector<std::string> roots{"/usr/lib/debug"};
   /// The prefix of paths in another mount namespace: "/proc/PID/root".  The paths of images start
   /// with it.  The finder searches the roots below it first, and then, by build id only, our own.
+  /// No link leads out of it.
   std::string sysroot;
   /// Returns the path of the debug file of a build id, from another source; nullopt if there is
   /// none.

@@ -127,8 +127,12 @@ class HeaderReader {
                              header.p_memsz > kMax - header.p_vaddr;
       if (overflows)
         continue;
-      const Segment segment{header.p_offset, header.p_filesz, header.p_vaddr, header.p_memsz,
-                            (header.p_flags & PF_X) != 0};
+      const Segment segment{header.p_offset,
+                            header.p_filesz,
+                            header.p_vaddr,
+                            header.p_memsz,
+                            (header.p_flags & PF_X) != 0,
+                            (header.p_flags & PF_W) != 0};
       if (header.p_type == PT_LOAD)
         image_.segments_.push_back(segment);
       else if (header.p_type == PT_GNU_EH_FRAME)

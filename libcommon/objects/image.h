@@ -44,6 +44,7 @@ struct Segment {
   std::uint64_t svma;
   std::uint64_t memory_bytes;
   bool executable;
+  bool writable = false;
 };
 
 /// Returns the svma of a mapping of code that starts at `file_offset`.  A mapping starts at a page

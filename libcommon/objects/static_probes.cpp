@@ -2,6 +2,7 @@
 #include "objects/static_probes.h"
 
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "objects/notes.h"
@@ -64,6 +65,27 @@ std::vector<StaticProbe> read_static_probes(const Image& image) {
   const Section* base = image.section(".stapsdt.base");
   return parse_static_probes(*notes, image.is_64_bit(),
                              base == nullptr ? std::nullopt : std::optional(base->svma));
+}
+
+std::optional<std::uint64_t> semaphore_offset(const Image& image, const StaticProbe& probe) {
+  using Semaphore = std::uint16_t;
+  const std::uint64_t svma = probe.semaphore_svma;
+  if (svma == 0)
+    return 0;
+  const Section* section = image.section(".probes");
+  if (section == nullptr || !section->covers(svma) || svma % sizeof(Semaphore) != 0)
+    return std::nullopt;
+  for (const Segment& segment : image.segments()) {
+    if (svma < segment.svma || svma - segment.svma >= segment.file_bytes)
+      continue;
+    const std::uint64_t offset = segment.file_offset + (svma - segment.svma);
+    Semaphore value = 1;
+    if (segment.writable && !segment.executable &&
+        image.read_at(offset, std::as_writable_bytes(std::span(&value, 1))) && value == 0)
+      return offset;
+    break;
+  }
+  return std::nullopt;
 }
 
 }  // namespace pe::objects

@@ -26,6 +26,11 @@ struct StaticProbe {
   std::string arguments;             ///< "8@%rdi -4@$5"; untrusted
 };
 
+/// Returns where the file has a probe's semaphore; 0: it has none.  nullopt: it is not a counter
+/// that the compiler placed: two bytes of section .probes, 0 in the file, in memory that the
+/// program may write.
+std::optional<std::uint64_t> semaphore_offset(const Image& image, const StaticProbe& probe);
+
 /// Reads the probes of an image.  A malformed note ends the list.
 std::vector<StaticProbe> read_static_probes(const Image& image);
 /// Parses the content of .note.stapsdt.  `base_svma` is that of .stapsdt.base; nullopt: not moved.

@@ -2,22 +2,23 @@
 #include "unwind/function_exits.h"
 
 #include <algorithm>
-#include <optional>
+#include <map>
+#include <memory>
+#include <set>
 #include <unordered_set>
+#include <utility>
 
-#include "unwind/function_ranges.h"
-#include "unwind/x86_64_instruction.h"
+#include "unwind/function_code.h"
 
 namespace pe::unwind {
 namespace {
 
 using Flow = Instruction::Flow;
-using Range = FunctionRanges::Range;
 
 /// Limits of what is followed, as one probe costs a descriptor on each CPU.
-constexpr std::size_t kMostFunctions = 64, kMostExits = 500, kMostBytes = std::size_t{1} << 20U;
+constexpr std::size_t kMostFunctions = 64, kMostExits = 500;
 
-/// The jumps and returns of a function.
+/// The jumps and returns of a function that are reached.
 struct Code {
   struct Jump {
     std::uint64_t svma, target;
@@ -27,7 +28,7 @@ struct Code {
   std::vector<Jump> leaving;            ///< to other code; a conditional one that cannot be
                                         ///< followed is no exit, as it may continue here
   std::vector<std::uint64_t> indirect;  ///< jumps without a stack frame, to a function
-  bool has_indirect_jumps = false;      ///< these, or others: by a table, or to a function
+  std::size_t unknown = 0;              ///< other indirect jumps without a known table
   bool runs_over_end = false;           ///< the last instruction may be followed by another
 };
 
@@ -81,72 +82,79 @@ bool is_by_table(Bytes before, Bytes jump) {
   return has_index || is_addition;
 }
 
-/// Decodes a function; nullopt if its bytes are not only instructions.
-std::optional<Code> decode(Bytes bytes, const Range& range) {
-  Code code;
-  std::vector<bool> is_start(bytes.size());
-  std::vector<std::uint64_t> inner;  // targets of jumps
-  bool has_frame = false, frame_is_gone = false;
-  Bytes before;
-  Flow last_flow = Flow::kReturn;
-  for (std::size_t at = 0; at < bytes.size();) {
-    const auto instruction = decode_x86_64(bytes.subspan(at));
-    if (!instruction)
-      return std::nullopt;
-    const Bytes here = bytes.subspan(at, instruction->bytes);
-    is_start[at] = true;
-    const std::uint64_t svma = range.start_svma + at;
-    const std::uint64_t target =
-        svma + instruction->bytes + static_cast<std::uint64_t>(instruction->target);
-    code.has_indirect_jumps |= instruction->flow == Flow::kIndirectJump;
-    if (instruction->flow == Flow::kReturn)
-      code.returns.push_back(svma);
-    else if (instruction->flow == Flow::kIndirectJump &&
-             (frame_is_gone || (!has_frame && !is_by_table(before, here))))
-      code.indirect.push_back(svma);
-    else if (instruction->flow == Flow::kJump || instruction->flow == Flow::kBranch) {
-      if (range.covers(target) && target != range.start_svma)
-        inner.push_back(target - range.start_svma);
-      else
-        code.leaving.push_back({svma, target, instruction->flow == Flow::kBranch});
+/// Lists the jumps and returns of a function that has been followed.
+class Summary {
+ public:
+  explicit Summary(const FunctionCode& function) : function_(function), code_(function.code()) {}
+
+  Code run() {
+    for (std::size_t number = 0; number < code_.steps().size(); ++number) {
+      const Bytes here = code_.bytes_of(code_.steps()[number]);
+      if (function_.is_reached(number))
+        add(number, here);
+      frame_is_gone_ = removes_frame(here);
+      has_frame_ = has_frame_ || makes_frame(here);
+      before_ = here;
     }
-    frame_is_gone = removes_frame(here);
-    has_frame = has_frame || makes_frame(here);
-    before = here;
-    last_flow = instruction->flow;
-    at += instruction->bytes;
+    const std::set<std::uint64_t> far(function_.far_entries().begin(),
+                                      function_.far_entries().end());
+    for (const std::uint64_t target : far)
+      result_.leaving.push_back({target, target, true});
+    return std::move(result_);
   }
-  code.runs_over_end =
-      last_flow == Flow::kBranch || (last_flow == Flow::kNext && !ends_code(before));
-  const bool is_right = std::all_of(inner.begin(), inner.end(),
-                                    [&](std::uint64_t target) { return is_start[target]; });
-  return is_right ? std::optional(std::move(code)) : std::nullopt;
-}
+
+ private:
+  void add(std::size_t number, Bytes here) {
+    const DecodedCode::Step& step = code_.steps()[number];
+    const bool is_direct = step.flow == Flow::kJump || step.flow == Flow::kBranch;
+    if (step.flow == Flow::kReturn)
+      result_.returns.push_back(step.svma);
+    else if (step.flow == Flow::kIndirectJump && !function_.has_table(number))
+      add_indirect(step.svma, here);
+    else if (is_direct && (!code_.covers(step.target) || step.target == code_.start_svma()))
+      result_.leaving.push_back({step.svma, step.target, step.flow == Flow::kBranch});
+    if (number + 1 == code_.steps().size())
+      result_.runs_over_end =
+          step.flow == Flow::kBranch || (step.flow == Flow::kNext && !ends_code(here));
+  }
+
+  void add_indirect(std::uint64_t svma, Bytes jump) {
+    if (frame_is_gone_ || (!has_frame_ && !is_by_table(before_, jump)))
+      result_.indirect.push_back(svma);
+    else
+      ++result_.unknown;
+  }
+
+  const FunctionCode& function_;
+  const DecodedCode& code_;
+  Code result_;
+  bool has_frame_ = false, frame_is_gone_ = false;
+  Bytes before_;
+};
 
 class ExitFinder {
  public:
-  ExitFinder(const objects::Image& image, std::uint64_t svma)
-      : image_(image), ranges_(image), start_(svma) {}
+  ExitFinder(const objects::Image& image, const FunctionRanges& ranges, std::uint64_t svma)
+      : image_(image), ranges_(ranges), start_(svma) {}
 
   FunctionExits find() {
     const auto range = ranges_.range_of(start_);
     if (!range || range->start_svma != start_)
       return {.svmas = {}, .problem = "no unwind information states where it ends"};
-    const auto code = read(*range);
-    if (!code)
-      return {.svmas = {}, .problem = "its code cannot be decoded"};
-    seen_.insert(start_);
-    add(*code);
-    const std::size_t own = exits_.svmas.size();
-    bool has_indirect_jumps = code->has_indirect_jumps;
+    follow(start_);
     while (!left_.empty()) {
-      const Code next = std::move(left_.back());
+      const std::uint64_t target = left_.back();
       left_.pop_back();
-      has_indirect_jumps |= next.has_indirect_jumps;
-      add(next);
+      follow(target);
     }
-    exits_.are_own = exits_.svmas.size() == own && exits_.jumps + exits_.unseen == 0 && own > 0 &&
-                     !has_indirect_jumps;
+    if (!is_followed(start_))
+      return {.svmas = {}, .problem = "its code cannot be decoded"};
+    add(Summary(*functions_.at(start_)).run());
+    const std::size_t own = exits_.svmas.size();
+    for (const auto& [start, function] : functions_)
+      if (start != start_ && function && exits_.svmas.size() <= kMostExits)
+        add(Summary(*function).run());
+    exits_.are_own = exits_.svmas.size() == own && exits_.jumps + exits_.unseen == 0 && own > 0;
     exits_.shared = exits_.svmas.size() - own;
     std::sort(exits_.svmas.begin(), exits_.svmas.end());
     if (exits_.svmas.size() > kMostExits)
@@ -155,14 +163,6 @@ class ExitFinder {
   }
 
  private:
-  std::optional<Code> read(const Range& range) const {
-    const std::uint64_t size = range.end_svma - range.start_svma;
-    if (size > kMostBytes || is_stub(range.start_svma))
-      return std::nullopt;
-    const auto bytes = image_.loaded_bytes(range.start_svma, size);
-    return bytes && bytes->bytes.size() == size ? decode(bytes->bytes, range) : std::nullopt;
-  }
-
   /// Is the address in a section of jumps to other files?
   [[nodiscard]] bool is_stub(std::uint64_t svma) const {
     const auto sections = image_.sections();
@@ -171,19 +171,51 @@ class ExitFinder {
     });
   }
 
+  /// Follows the code at `target` and the jumps from there, also to other functions, and to parts
+  /// that the compiler moved away.
+  void follow(std::uint64_t target) {
+    const auto range = ranges_.range_of(target);
+    if (!range)
+      return;
+    const auto known = functions_.find(range->start_svma);
+    if (known == functions_.end() && functions_.size() >= kMostFunctions)
+      return;
+    std::unique_ptr<FunctionCode>& function =
+        known != functions_.end() ? known->second : functions_[range->start_svma];
+    if (known == functions_.end() && !is_stub(range->start_svma))
+      if (auto code = FunctionCode::read(image_, ranges_, *range))
+        function = std::make_unique<FunctionCode>(std::move(*code));
+    if (!function)
+      return;
+    if (!function->follow(target)) {
+      function.reset();
+      return;
+    }
+    for (const std::uint64_t next : function->take_leaving())
+      if (seen_.insert(next).second)
+        left_.push_back(next);
+  }
+
+  /// Has the code at `target` been followed?
+  [[nodiscard]] bool is_followed(std::uint64_t target) const {
+    const auto range = ranges_.range_of(target);
+    const auto function = range ? functions_.find(range->start_svma) : functions_.end();
+    return function != functions_.end() && function->second != nullptr;
+  }
+
   void add(const Code& code) {
     exits_.svmas.insert(exits_.svmas.end(), code.returns.begin(), code.returns.end());
     for (const std::uint64_t jump : code.indirect)
       add_jump(jump);
     for (const Code::Jump& jump : code.leaving) {
-      if (follow(jump.target))
+      if (jump.target != start_ && is_followed(jump.target))
         continue;
       if (jump.is_conditional)
         exits_.unseen += jump.target == start_ ? 0 : 1;
       else
         add_jump(jump.svma);
     }
-    exits_.unseen += code.runs_over_end ? 1 : 0;
+    exits_.unseen += code.unknown + (code.runs_over_end ? 1 : 0);
   }
 
   void add_jump(std::uint64_t svma) {
@@ -191,59 +223,23 @@ class ExitFinder {
     ++exits_.jumps;
   }
 
-  /// Follows a jump to another function, or to a part that the compiler moved away.  Returns false
-  /// if that is not possible; a jump to the start is the next call.
-  bool follow(std::uint64_t target) {
-    if (target == start_)
-      return false;
-    const auto range = ranges_.range_of(target);
-    if (!range)
-      return false;
-    if (seen_.contains(range->start_svma))
-      return true;
-    auto code = seen_.size() < kMostFunctions && exits_.svmas.size() < kMostExits ? read(*range)
-                                                                                  : std::nullopt;
-    if (!code)
-      return false;
-    seen_.insert(range->start_svma);
-    left_.push_back(std::move(*code));
-    return true;
-  }
-
   const objects::Image& image_;
-  FunctionRanges ranges_;
+  const FunctionRanges& ranges_;
   std::uint64_t start_;
-  std::unordered_set<std::uint64_t> seen_;  ///< starts of functions
-  std::vector<Code> left_;                  ///< of functions that are still to be added
+  /// By their starts; null: it cannot be followed.
+  std::map<std::uint64_t, std::unique_ptr<FunctionCode>> functions_;
+  std::vector<std::uint64_t> left_;         ///< targets of jumps that are still to be followed
+  std::unordered_set<std::uint64_t> seen_;  ///< all such targets
   FunctionExits exits_;
 };
 
 }  // namespace
 
-std::optional<std::uint64_t> instruction_start(const objects::Image& image, std::uint64_t function,
-                                               std::uint64_t svma) {
-  if (!image.is_x86_64() || svma < function || svma - function > kMostBytes)
-    return std::nullopt;
-  constexpr std::uint64_t kLongest = 15;
-  auto code = image.loaded_bytes(function, svma - function + kLongest);
-  if (!code)  // the last function
-    code = image.loaded_bytes(function, svma - function + 1);
-  if (!code)
-    return std::nullopt;
-  for (std::uint64_t at = function;;) {
-    const auto instruction = decode_x86_64(Bytes(code->bytes).subspan(at - function));
-    if (!instruction)
-      return std::nullopt;
-    if (at + instruction->bytes > svma)
-      return at;
-    at += instruction->bytes;
-  }
-}
-
-FunctionExits find_exits(const objects::Image& image, std::uint64_t svma) {
+FunctionExits find_exits(const objects::Image& image, const FunctionRanges& ranges,
+                         std::uint64_t svma) {
   if (!image.is_x86_64())
     return {.svmas = {}, .problem = "its instructions are of another architecture"};
-  return ExitFinder(image, svma).find();
+  return ExitFinder(image, ranges, svma).find();
 }
 
 }  // namespace pe::unwind

@@ -5,19 +5,18 @@
 // the return address on the stack as it is: C++ exceptions, Go's runtime and every unwinder need
 // it.
 //
-// A function's code is decoded from its start, as unwind information states it.  Nothing is found
-// unless all of its own jumps lead to decoded instructions: a probe inside of an instruction would
-// damage the program.
+// Only instructions that are reached count (function_code.h): a probe on data, or inside of an
+// instruction, would damage the program.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "objects/image.h"
+#include "unwind/function_ranges.h"
 
 namespace pe::unwind {
 
@@ -41,12 +40,8 @@ struct FunctionExits {
   std::string_view problem = {};
 };
 
-/// Finds the exits of the function that starts at `svma`.
-FunctionExits find_exits(const objects::Image& image, std::uint64_t svma);
-
-/// Returns the start of the instruction that has a byte at `svma`, decoded from `function`, the
-/// start of a function; nullopt if its code cannot be decoded up to there.
-std::optional<std::uint64_t> instruction_start(const objects::Image& image, std::uint64_t function,
-                                               std::uint64_t svma);
+/// Finds the exits of the function that starts at `svma`.  `ranges` are those of the image.
+FunctionExits find_exits(const objects::Image& image, const FunctionRanges& ranges,
+                         std::uint64_t svma);
 
 }  // namespace pe::unwind

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -22,6 +23,7 @@ class FunctionRanges {
 
   struct Range {
     std::uint64_t start_svma, end_svma;
+    std::uint64_t lsda_svma = 0;  ///< of its exception table (landing_pads.h); 0: none
     [[nodiscard]] bool covers(std::uint64_t svma) const noexcept {
       return start_svma <= svma && svma < end_svma;
     }
@@ -30,6 +32,8 @@ class FunctionRanges {
   [[nodiscard]] std::optional<Range> range_of(std::uint64_t svma) const noexcept;
   /// The first address (svma) of the function that `svma` is in; nullopt if none covers it.
   [[nodiscard]] std::optional<std::uint64_t> start_of(std::uint64_t svma) const noexcept;
+  /// Calls `on_range` for each function.
+  void for_each(const std::function<void(const Range&)>& on_range) const;
 
  private:
   std::vector<CfiSection> sections_;

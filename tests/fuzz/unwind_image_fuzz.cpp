@@ -2,8 +2,10 @@
 // by program headers, compressed or not.
 // SPDX-License-Identifier: MIT
 #include "check_cfi.h"
+#include "unwind/cfi/landing_pads.h"
 #include "unwind/function_exits.h"
 #include "unwind/function_ranges.h"
+#include "unwind/probe_place.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   using pe::testing::check;
@@ -24,9 +26,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     const auto start = ranges.start_of(segment.svma);
     check(!start || *start <= segment.svma);
     if (start)
-      for (const std::uint64_t exit : pe::unwind::find_exits(*image, *start).svmas)
-        check(ranges.start_of(exit).has_value());
+      for (const std::uint64_t exit : pe::unwind::find_exits(*image, ranges, *start).svmas)
+        check(ranges.start_of(exit) && pe::objects::file_offset_of_code(image->segments(), exit));
+    // The start of a function may have a probe; whether the next byte may is decided by its code.
+    const bool is_refused = !problem_of_place(*image, ranges, {}, segment.svma).empty();
+    check(start || is_refused);
+    (void)problem_of_place(*image, ranges, {}, segment.svma + 1);
   }
+  (void)pe::unwind::read_landing_pads({{data, size}, 0}, 0);
   pe::unwind::UnwindTable table(*image);
   if (image->is_x86_64())
     pe::testing::check_rules(table, sections);

@@ -3,17 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "record/probes/probe_name.h"
+#include "record/probes/probed_image.h"
 
 namespace pe::record {
 
 struct Probe {
   ProbeKind kind = ProbeKind::kUprobe;
-  /// The file, as this process finds it; of the kernel's probes: the function.
+  /// The path by which the kernel finds `file`; of the kernel's probes: the function.
   std::string target = {};
+  std::shared_ptr<const ProbedImage> file = {};  ///< null: of the kernel
   /// In the file; of kUretprobe: the function's returns; of the kernel's probes: in the function.
   /// At least one: a name may be that of several functions.
   std::vector<std::uint64_t> offsets = {};

@@ -17,4 +17,8 @@ namespace pe::stream {
 std::variant<RegularFile, FileFailure> open_in_root(pid_t pid, const std::string& path,
                                                     Links links = Links::kFollow);
 
+/// Does the same below the folder `root`, which we name: "/proc/PID/root".
+std::variant<RegularFile, FileFailure> open_below(const std::string& root, const std::string& path,
+                                                  Links links = Links::kFollow);
+
 }  // namespace pe::stream

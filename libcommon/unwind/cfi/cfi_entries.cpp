@@ -51,6 +51,8 @@ bool read_augmentation(AddressedReader& in, std::string_view letters, Cie& cie) 
       return false;
     if (letter == 'R')
       cie.pointer_encoding = *encoding;
+    else if (letter == 'L')
+      cie.lsda_encoding = *encoding;
     else if (letter == 'P' && !skip_pointer(*data, *encoding))
       return false;
     else if (letter == 'S')
@@ -59,6 +61,17 @@ bool read_augmentation(AddressedReader& in, std::string_view letters, Cie& cie) 
       break;  // unknown: the rest cannot be parsed, but 'z' has given its end
   }
   return true;
+}
+
+/// Reads the address of an exception table; 0 if there is none.  The number 0 means that, whatever
+/// its base.
+std::uint64_t read_lsda(AddressedReader data, std::uint8_t encoding,
+                        std::uint64_t data_svma) noexcept {
+  AddressedReader number = data;
+  const auto is_there = read_pointer(number, encoding & kPointerFormatMask, 0);
+  if (encoding == DW_EH_PE_omit || is_there.value_or(0) == 0)
+    return 0;
+  return read_pointer(data, encoding, data_svma).value_or(0);
 }
 
 }  // namespace
@@ -126,6 +139,7 @@ std::optional<Cie> CfiEntries::cie_at(std::uint64_t offset) const noexcept {
           .data_alignment = *data_alignment,
           .return_address_register = *return_register,
           .pointer_encoding = DW_EH_PE_absptr,
+          .lsda_encoding = DW_EH_PE_omit,
           .has_augmentation_data = false,
           .is_signal_frame = false,
           .instructions = {}};
@@ -142,14 +156,17 @@ std::optional<Fde> CfiEntries::parse_fde(const Entry& entry, const Cie& cie) con
   if (!start || !bytes || *bytes == 0 ||
       *bytes > std::numeric_limits<std::uint64_t>::max() - *start)
     return std::nullopt;
+  std::uint64_t lsda_svma = 0;
   if (cie.has_augmentation_data) {
     const auto size = read_uleb128(in);
-    if (!size || !in.skip(*size))
+    auto data = size ? in.take_part(*size) : std::nullopt;
+    if (!data)
       return std::nullopt;
+    lsda_svma = read_lsda(*data, cie.lsda_encoding, data_svma_);
   }
   if (in.left().size() > kMaxProgramBytes)
     return std::nullopt;
-  return Fde{cie, *start, *bytes, in};
+  return Fde{cie, *start, *bytes, in, lsda_svma};
 }
 
 std::optional<Fde> CfiEntries::fde_at(std::uint64_t offset) const noexcept {

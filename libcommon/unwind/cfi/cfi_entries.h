@@ -30,6 +30,7 @@ struct Cie {
   std::int64_t data_alignment;
   std::uint64_t return_address_register;
   std::uint8_t pointer_encoding;  ///< encoding of the addresses in its FDEs: 'R'
+  std::uint8_t lsda_encoding;     ///< encoding of the addresses of their exception tables: 'L'
   bool has_augmentation_data;     ///< 'z'
   bool is_signal_frame;           ///< 'S': a signal interrupted the caller, which did not call
   Bytes instructions;
@@ -41,6 +42,7 @@ struct Fde {
   std::uint64_t start_svma;
   std::uint64_t bytes;  ///< of code; not 0, and the code ends within the address space
   AddressedReader instructions;
+  std::uint64_t lsda_svma = 0;  ///< of its exception table (landing_pads.h); 0: none
 
   [[nodiscard]] bool covers(std::uint64_t svma) const noexcept { return svma - start_svma < bytes; }
 };

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "objects/static_probes.h"
 
+#include <dlfcn.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <span>
 #include <string>
+#include <variant>
 
 BOOST_AUTO_TEST_SUITE(static_probes)
 
@@ -38,6 +41,10 @@ auto parse(const std::string& notes, std::optional<std::uint64_t> base = {}) {
 
 const std::string kStrings("prov\0name\08@%rdi\0", 17);
 
+__attribute__((section(".probes"), used)) unsigned short test_semaphore = 0;
+__attribute__((section(".probes"), used)) unsigned short raised_semaphore = 1;
+__attribute__((section(".data"), used)) unsigned short other_variable = 0;
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_note_is_a_probe) {
@@ -64,6 +71,25 @@ BOOST_AUTO_TEST_CASE(a_malformed_note_ends_the_list) {
   BOOST_TEST(parse(good + note(0x1000, 0, 0, "no end")).size() == 1U);
   BOOST_TEST(parse(good.substr(0, good.size() - 8)).empty());
   BOOST_TEST(parse("").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_semaphore_is_a_counter_of_the_section_probes) {
+  const auto opened = pe::objects::Image::open("/proc/self/exe");
+  const auto& image = std::get<pe::objects::Image>(opened);
+  const auto offset = [&](const void* variable) {
+    Dl_info info{};
+    BOOST_REQUIRE(::dladdr(variable, &info) != 0);
+    const std::uint64_t bias =
+        image.is_program_at_fixed_address() ? 0 : reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+    pe::objects::StaticProbe probe;
+    probe.semaphore_svma = reinterpret_cast<std::uintptr_t>(variable) - bias;
+    return pe::objects::semaphore_offset(image, probe);
+  };
+  BOOST_TEST(offset(&test_semaphore).value_or(0) != 0U);
+  BOOST_TEST(!offset(&raised_semaphore));
+  BOOST_TEST(!offset(reinterpret_cast<const char*>(&test_semaphore) + 1));
+  BOOST_TEST(!offset(&other_variable));
+  BOOST_TEST(pe::objects::semaphore_offset(image, {}).value_or(1) == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

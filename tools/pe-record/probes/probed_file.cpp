@@ -2,18 +2,25 @@
 #include "pe-record/probes/probed_file.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
+#include "stream/proc/root_file.h"
 
 namespace pe::recorder {
 namespace {
@@ -35,20 +42,48 @@ bool is_library_of_name(std::string_view file, std::string_view name) {
 
 std::string file_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-/// Returns the path of a file that a process has mapped, or of its program, by its bare name.
-std::optional<std::string> find_mapped(pid_t pid, const std::string& name) {
-  std::optional<std::string> found;
+/// Does the path lead this process to the open file?
+bool is_here(const std::string& path, const objects::Image& image) {
+  struct stat here = {}, opened = {};
+  return ::stat(path.c_str(), &here) == 0 && ::fstat(image.fd(), &opened) == 0 &&
+         here.st_dev == opened.st_dev && here.st_ino == opened.st_ino;
+}
+
+/// Is the image the file of the mapping?  A process can give another file the same path, and the
+/// same inode on a file system of its own.  stat(2) may have another device than /proc/PID/maps, so
+/// this maps the file, too, and compares what the kernel says about both mappings.
+bool is_file_of(const objects::Image& image, const stream::MapsLine& mapping) {
+  void* const page = ::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, image.fd(), 0);
+  if (page == MAP_FAILED)
+    return false;
+  bool is_same = false;
+  stream::for_each_mapping(::getpid(), [&](const stream::MapsLine& own) {
+    const auto at = reinterpret_cast<std::uintptr_t>(page);
+    if (own.start <= at && at < own.end)
+      is_same = own.inode == mapping.inode && own.device_major == mapping.device_major &&
+                own.device_minor == mapping.device_minor;
+  });
+  ::munmap(page, 1);
+  return is_same;
+}
+
+/// Opens a file that a process has mapped, or its program, by its bare name.
+std::optional<FoundFile> find_mapped(pid_t pid, const std::string& name) {
+  std::optional<FoundFile> found;
   stream::for_each_mapping(pid, [&](const stream::MapsLine& line) {
     const std::string path = stream::unescape_path(line.path);
     if (found || !line.executable || !path.starts_with('/') ||
         !is_library_of_name(file_of(path), name))
       return;
-    // The path is as this process sees it, if it can; else as the process itself does.
-    for (const std::string& place : {path, fmt::format("/proc/{}/root{}", pid, path)}) {
-      struct stat about = {};
-      if (!found && ::stat(place.c_str(), &about) == 0 && about.st_ino == line.inode)
-        found = place;
-    }
+    const stream::MappedFile file{.path = path, .inode = line.inode};
+    const stream::Mapping mapping{.start = line.start, .end = line.end, .file = &file};
+    auto opened = objects::open_mapped_image(pid, mapping, objects::FileMatch::kSameInode, nullptr);
+    const auto* image = std::get_if<objects::Image>(&opened);
+    if (image == nullptr || !is_file_of(*image, line))
+      return;
+    std::string root = is_here(path, *image) ? "" : fmt::format("/proc/{}/root", pid);
+    const std::string shown = root + path;
+    found = FoundFile{.path = shown, .root = std::move(root), .opened = std::move(opened)};
   });
   return found;
 }
@@ -97,44 +132,57 @@ std::optional<std::string> find_library(const std::string& name) {
   return best;
 }
 
-bool are_of_one_program(const std::vector<pid_t>& processes) {
-  const auto program_of = [](pid_t pid) {
-    struct stat about = {};
-    return ::stat(fmt::format("/proc/{}/exe", pid).c_str(), &about) == 0
-               ? std::pair(about.st_dev, about.st_ino)
-               : std::pair<dev_t, ino_t>{};
-  };
-  return !processes.empty() && std::ranges::all_of(processes, [&](pid_t pid) {
-    return program_of(pid) == program_of(processes.front());
+FoundFile open_here(std::string path) {
+  auto opened = objects::Image::open(path);
+  return {.path = std::move(path), .opened = std::move(opened)};
+}
+
+/// Opens an absolute path as the process sees it.  The process may have mapped the file before it
+/// got another root, so a file that its root lacks is searched in ours.
+FoundFile open_for(pid_t pid, const std::string& path) {
+  std::string root = fmt::format("/proc/{}/root", pid);
+  auto inside = objects::Image::open(stream::open_in_root(pid, path));
+  const auto* failure = std::get_if<objects::OpenFailure>(&inside);
+  if (failure != nullptr && *failure == objects::OpenFailure::kMissing)
+    return open_here(path);
+  const std::string shown = root + path;
+  return {.path = shown, .root = std::move(root), .opened = std::move(inside)};
+}
+
+/// Is the image, the program of the first process, that of all the others, too?
+bool is_program_of(const objects::Image& image, const std::vector<pid_t>& processes) {
+  return std::all_of(processes.begin() + 1, processes.end(), [&image](pid_t pid) {
+    return is_here(fmt::format("/proc/{}/exe", pid), image);
   });
 }
 
-std::string find_main_program(const record::Target& target,
-                              const std::vector<std::string>& command) {
-  if (!target.is_command && are_of_one_program(target.processes))
-    return fmt::format("/proc/{}/exe", target.processes.front());
+FoundFile open_main_program(const record::Target& target, const std::vector<std::string>& command) {
+  if (!target.is_command && !target.processes.empty()) {
+    FoundFile program = open_here(fmt::format("/proc/{}/exe", target.processes.front()));
+    const auto* image = std::get_if<objects::Image>(&program.opened);
+    if (image == nullptr || is_program_of(*image, target.processes))
+      return program;
+  }
   if (!target.is_command || command.empty())
     throw Error("--event: write the program's or library's PATH before the function: PATH:FUNC");
   const std::string& program = command.front();
   if (program.find('/') != program.npos)
-    return program;
-  return find_program(program).value_or(program);
+    return open_here(program);
+  return open_here(find_program(program).value_or(program));
 }
 
 }  // namespace
 
-std::string find_probed_file(const std::string& name, const record::Target& target,
-                             const std::vector<std::string>& command) {
+FoundFile find_probed_file(const std::string& name, const record::Target& target,
+                           const std::vector<std::string>& command) {
   if (name.empty())
-    return find_main_program(target, command);
+    return open_main_program(target, command);
   const pid_t pid = target.is_command || target.processes.empty() ? 0 : target.processes.front();
-  if (name.find('/') != name.npos) {
-    const std::string inside = fmt::format("/proc/{}/root{}", pid, name);
-    return pid != 0 && name.starts_with('/') && is_file(inside) ? inside : name;
-  }
+  if (name.find('/') != name.npos)
+    return pid != 0 && name.starts_with('/') ? open_for(pid, name) : open_here(name);
   if (pid != 0) {
     if (auto mapped = find_mapped(pid, name))
-      return *mapped;
+      return std::move(*mapped);
     if (find_library(name))
       throw Error(
           fmt::format("--event: {}: process {} has not mapped a library of that name: to "
@@ -142,11 +190,11 @@ std::string find_probed_file(const std::string& name, const record::Target& targ
                       in_quotes(name), pid));
   }
   if (target.is_command && !command.empty() && file_of(command.front()) == name)
-    return find_main_program(target, command);
+    return open_main_program(target, command);
   if (auto library = find_library(name))
-    return *library;
+    return open_here(std::move(*library));
   if (auto program = find_program(name))
-    return *program;
+    return open_here(std::move(*program));
   throw Error(fmt::format("--event: no library or program has the name {}: write its path",
                           in_quotes(name)));
 }

@@ -1,16 +1,27 @@
-// Finds the file of a probe, as the recorded programs see it.
+// Opens the file of a probe, as the recorded programs see it.
+//
+// The file is opened once.  Whoever needs it later uses the descriptor: a recorded program may have
+// swapped the path by then.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "objects/image.h"
 #include "record/request.h"
 
 namespace pe::recorder {
 
-/// Returns the path by which this process, and the kernel for it, find the file `name`:
+struct FoundFile {
+  std::string path;  ///< for messages
+  /// The root in which the path was resolved, "/proc/PID/root", of which it has the prefix; empty:
+  /// ours.
+  std::string root = {};
+  objects::OpenResult opened;
+};
+
+/// Opens the file `name`:
 ///
 ///     ""                the recorded program
 ///     "/usr/bin/x"      that file; of a process in a container, below its root
@@ -18,7 +29,7 @@ namespace pe::recorder {
 ///     "bash"            else a program in PATH
 ///
 /// Throws Error with the reason if there is none.
-std::string find_probed_file(const std::string& name, const record::Target& target,
-                             const std::vector<std::string>& command);
+FoundFile find_probed_file(const std::string& name, const record::Target& target,
+                           const std::vector<std::string>& command);
 
 }  // namespace pe::recorder

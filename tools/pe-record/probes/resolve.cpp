@@ -29,6 +29,7 @@
 #include "record/probes/probe_name.h"
 #include "unwind/function_exits.h"
 #include "unwind/function_ranges.h"
+#include "unwind/probe_place.h"
 
 namespace pe::recorder {
 namespace {
@@ -37,80 +38,47 @@ using record::Probe;
 using record::ProbeKind;
 using record::ProbeName;
 
+objects::DebugSearch search_in(std::string root) {
+  objects::DebugSearch search;
+  search.sysroot = std::move(root);
+  return search;
+}
+
 /// One file with probes.
 struct ProbedFile {
+  explicit ProbedFile(FoundFile&& found, objects::Image&& image)
+      : path(found.path),
+        file(std::make_shared<record::ProbedImage>(std::move(image), found.path)),
+        ranges(file->image()),
+        finder(search_in(std::move(found.root))),
+        functions(file->image(), path, finder) {}
+
+  [[nodiscard]] const objects::Image& image() const { return file->image(); }
+
   std::string path;
-  objects::Image image;
-  objects::DebugFinder finder{};
-  std::unique_ptr<names::FunctionSearch> functions{};
+  std::shared_ptr<record::ProbedImage> file;
+  unwind::FunctionRanges ranges;
+  objects::DebugFinder finder;
+  names::FunctionSearch functions;
 };
 
-std::unique_ptr<ProbedFile> open_probed(std::string path) {
-  auto opened = objects::Image::open(path);
-  if (const auto* failure = std::get_if<objects::OpenFailure>(&opened))
-    throw Error(fmt::format("--event: {}: {}", path, why_not_opened(*failure)));
-  auto file = std::make_unique<ProbedFile>(
-      ProbedFile{.path = std::move(path), .image = std::move(std::get<objects::Image>(opened))});
-  file->functions = std::make_unique<names::FunctionSearch>(file->image, file->path, file->finder);
-  return file;
+std::unique_ptr<ProbedFile> open_probed(FoundFile found) {
+  if (const auto* failure = std::get_if<objects::OpenFailure>(&found.opened))
+    throw Error(fmt::format("--event: {}: {}", found.path, why_not_opened(*failure)));
+  auto image = std::get<objects::Image>(std::move(found.opened));
+  return std::make_unique<ProbedFile>(std::move(found), std::move(image));
+}
+
+Probe probe_of(ProbeKind kind, const ProbedFile& file) {
+  return {.kind = kind, .target = file.file->kernel_path(), .file = file.file};
 }
 
 std::uint64_t file_offset(const std::string& text, const ProbedFile& file, std::uint64_t svma) {
-  const auto offset = objects::file_offset_of_code(file.image.segments(), svma);
+  const auto offset = objects::file_offset_of_code(file.image().segments(), svma);
   if (!offset)
     throw Error(
         fmt::format("--event: {}: {} has no code at {:#x}", in_quotes(text), file.path, svma));
   return *offset;
-}
-
-/// Returns the place in the file of a static probe's semaphore; 0 if it has none.
-std::uint64_t semaphore_offset(const objects::Image& image, std::uint64_t svma) {
-  for (const objects::Segment& segment : image.segments())
-    if (svma != 0 && svma >= segment.svma && svma - segment.svma < segment.file_bytes)
-      return segment.file_offset + (svma - segment.svma);
-  return 0;
-}
-
-/// The static probes that match, by the name of their event.
-std::map<std::string, Probe> find_static(const std::string& text, const ProbeName& name,
-                                         const ProbedFile& file,
-                                         const std::vector<objects::StaticProbe>& known) {
-  std::map<std::string, Probe> probes;
-  for (const objects::StaticProbe& each : known) {
-    if (!matches_pattern(name.function, each.name) ||
-        !(name.provider.empty() || matches_pattern(name.provider, each.provider)))
-      continue;
-    Probe& probe = probes[is_pattern(name.function + name.provider)
-                              ? fmt::format("usdt:{}:{}:{}", name.path, each.provider, each.name)
-                              : text];
-    probe.kind = ProbeKind::kUsdt;
-    probe.target = file.path;
-    probe.offsets.push_back(file_offset(text, file, each.svma));
-    probe.arguments = each.arguments;
-    probe.semaphore_offset = semaphore_offset(file.image, each.semaphore_svma);
-  }
-  return probes;
-}
-
-/// Throws Error unless an instruction starts at the address: a probe inside of one would change
-/// what the program does.
-void check_place(const std::string& text, const ProbedFile& file, std::uint64_t svma) {
-  const auto range = unwind::FunctionRanges(file.image).range_of(svma);
-  const auto symbol = objects::SymbolTable(file.image).find(svma);
-  const auto function = range ? std::optional(range->start_svma)
-                              : (symbol ? std::optional(symbol->svma) : std::nullopt);
-  const auto start =
-      function ? unwind::instruction_start(file.image, *function, svma) : std::nullopt;
-  if (!start)
-    throw Error(fmt::format(
-        "--event: {}: it cannot be told whether an instruction starts there, and a probe inside of "
-        "one would damage the program: name the start of a function",
-        in_quotes(text)));
-  if (*start != svma)
-    throw Error(fmt::format(
-        "--event: {}: this is inside of the instruction at {:#x}, {} bytes before: a probe there "
-        "would damage the program",
-        in_quotes(text), *start, svma - *start));
 }
 
 /// Is the instruction `pushf`?  The kernel steps over a probed instruction, and this one would
@@ -118,13 +86,124 @@ void check_place(const std::string& text, const ProbedFile& file, std::uint64_t 
 bool is_push_flags(const ProbedFile& file, std::uint64_t place) {
   constexpr std::byte kPushFlags{0x9c};
   std::byte first{};
-  return file.image.read_at(place, std::span(&first, 1)) && first == kPushFlags;
+  return file.image().read_at(place, std::span(&first, 1)) && first == kPushFlags;
 }
 
-void refuse_push_flags(const std::string& text, const ProbedFile& file, std::uint64_t place) {
-  if (is_push_flags(file, place))
-    throw Error(fmt::format("--event: {}: the kernel cannot step over the instruction pushf there",
-                            in_quotes(text)));
+using Extent = unwind::FunctionRanges::Range;
+
+/// Returns the function that the symbols of the file state at the address.
+std::optional<Extent> symbol_at(const ProbedFile& file, std::uint64_t svma) {
+  const objects::SymbolTable symbols(file.image());
+  const auto symbol = symbols.find(svma);
+  return symbol ? std::optional(Extent{symbol->svma, symbol->svma + symbol->bytes}) : std::nullopt;
+}
+
+/// Returns why there must be no probe at the address, whichever way the file names it; empty if
+/// there may.
+std::string problem_at(const ProbedFile& file, std::uint64_t svma, std::optional<Extent> symbol) {
+  if (!symbol && !file.ranges.range_of(svma))
+    symbol = symbol_at(file, svma);
+  std::string problem = unwind::problem_of_place(file.image(), file.ranges, symbol, svma);
+  const auto place = objects::file_offset_of_code(file.image().segments(), svma);
+  if (problem.empty() && place && is_push_flags(file, *place))
+    problem = "the kernel cannot step over the instruction pushf there";
+  return problem;
+}
+
+/// Returns the place in the file.  Throws Error if there must be no probe.  `symbol` is that of the
+/// place, if it is known.
+std::uint64_t checked_place(const std::string& text, const ProbedFile& file, std::uint64_t svma,
+                            const std::optional<Extent>& symbol = std::nullopt) {
+  const std::uint64_t place = file_offset(text, file, svma);
+  if (const std::string problem = problem_at(file, svma, symbol); !problem.empty())
+    throw Error(fmt::format("--event: {}: {}", in_quotes(text), problem));
+  return place;
+}
+
+constexpr std::string_view kNoInstruction =
+    "no instruction that can be probed is known to start there";
+
+/// Notes how many places of a pattern must not be probed.  Throws Error if there is no other.
+void note_left_out(std::map<std::string, Probe>& probes, const std::string& text,
+                   std::size_t left_out, std::string_view kind) {
+  if (probes.empty())
+    throw Error(fmt::format("--event: {}: {}", in_quotes(text), kNoInstruction));
+  if (left_out == 0)
+    return;
+  std::string& note = probes.begin()->second.note;
+  note += fmt::format("{}{}: {} left out: {}", note.empty() ? "" : "; ", text,
+                      plural(left_out, kind), kNoInstruction);
+}
+
+/// The static probes that match, by the name of their event; unchecked.
+std::map<std::string, std::vector<const objects::StaticProbe*>> find_static(
+    const std::string& text, const ProbeName& name,
+    const std::vector<objects::StaticProbe>& known) {
+  std::map<std::string, std::vector<const objects::StaticProbe*>> probes;
+  for (const objects::StaticProbe& each : known)
+    if (matches_pattern(name.function, each.name) &&
+        (name.provider.empty() || matches_pattern(name.provider, each.provider)))
+      probes[is_pattern(name.function + name.provider)
+                 ? fmt::format("usdt:{}:{}:{}", name.path, each.provider, each.name)
+                 : text]
+          .push_back(&each);
+  return probes;
+}
+
+/// Returns why a static probe must not be used; empty if it may.  A note is as untrusted as the
+/// rest of the file: it may name any place, and any memory as its semaphore, which the kernel
+/// changes.
+std::string problem_of(const ProbedFile& file, const objects::StaticProbe& probe) {
+  if (!objects::semaphore_offset(file.image(), probe))
+    return fmt::format(
+        "its semaphore at {:#x} is not a counter in the file's section .probes, so raising it "
+        "would damage the program",
+        probe.semaphore_svma);
+  return problem_at(file, probe.svma, std::nullopt);
+}
+
+/// Makes a probe of the places of one name, but for those that must not be used.  Throws Error if
+/// that leaves none.
+Probe make_static(const std::string& text, const ProbedFile& file,
+                  const std::vector<const objects::StaticProbe*>& places) {
+  Probe probe = probe_of(ProbeKind::kUsdt, file);
+  std::string why;
+  for (const objects::StaticProbe* each : places) {
+    const std::uint64_t place = file_offset(text, file, each->svma);
+    if (std::string problem = problem_of(file, *each); !problem.empty()) {
+      why = std::move(problem);
+      continue;
+    }
+    probe.offsets.push_back(place);
+    probe.arguments = each->arguments;
+    probe.semaphore_offset = objects::semaphore_offset(file.image(), *each).value_or(0);
+  }
+  if (probe.offsets.empty())
+    throw Error(fmt::format("--event: {}: {}", in_quotes(text), why));
+  if (probe.offsets.size() < places.size())
+    probe.note =
+        fmt::format("{}: {} of its {} left out: {}", text, places.size() - probe.offsets.size(),
+                    plural(places.size(), "place"), kNoInstruction);
+  return probe;
+}
+
+/// Does so for all names.  Of a pattern it leaves out those that must not be probed, and says how
+/// many.  Throws Error if none is left.
+std::map<std::string, Probe> make_static(
+    const std::string& text, const ProbedFile& file,
+    const std::map<std::string, std::vector<const objects::StaticProbe*>>& found) {
+  std::map<std::string, Probe> probes;
+  std::string why;
+  for (const auto& [event, places] : found)
+    try {
+      probes.emplace(event, make_static(event, file, places));
+    } catch (const Error& error) {
+      why = error.what();
+    }
+  if (found.size() == 1 && probes.empty())
+    throw Error(why);
+  note_left_out(probes, text, found.size() - probes.size(), "static probe");
+  return probes;
 }
 
 /// Makes a probe of the functions' starts one of their returns.  Return probes of the kernel are
@@ -134,8 +213,9 @@ void refuse_push_flags(const std::string& text, const ProbedFile& file, std::uin
 std::string_view see_returns(Probe& probe, const std::string& text, const ProbedFile& file) {
   std::vector<std::uint64_t> returns;
   for (const std::uint64_t start : probe.offsets) {
-    const auto svma = file.image.svma_of_file_offset(start);
-    const unwind::FunctionExits exits = unwind::find_exits(file.image, svma.value_or(0));
+    const auto svma = file.image().svma_of_file_offset(start);
+    const unwind::FunctionExits exits =
+        unwind::find_exits(file.image(), file.ranges, svma.value_or(0));
     if (!exits.are_own)
       return !exits.problem.empty() ? exits.problem
              : exits.svmas.empty()  ? "it never returns"
@@ -167,8 +247,23 @@ void see_returns(std::map<std::string, Probe>& probes, const std::string& text,
 
 /// Is there code, by what the file states?  Symbols also name data between functions.
 bool is_code(const ProbedFile& file, const names::FoundFunction& function) {
-  return unwind::FunctionRanges(file.image).range_of(function.svma) ||
-         objects::is_go_program(file.image);
+  return file.ranges.range_of(function.svma) || objects::is_go_program(file.image());
+}
+
+[[noreturn]] void refuse_ifunc(const std::string& text, const ProbeName& name,
+                               const ProbedFile& file) {
+  throw Error(
+      fmt::format("--event: {}: its code only chooses, at the program's start, the function that "
+                  "will run (an ifunc): probe that one: pe-record --list 'uprobe:{}:*{}*'",
+                  in_quotes(text), file.path, name.function));
+}
+
+/// Returns the name of the event of a function: of a pattern, each function has its own.
+std::string event_of(const std::string& text, const ProbeName& name,
+                     const names::FoundFunction& function) {
+  return is_pattern(name.function)
+             ? fmt::format("{}:{}:{}", record::word_of(name.kind), name.path, function.name)
+             : text;
 }
 
 class Resolver {
@@ -190,10 +285,11 @@ class Resolver {
   void resolve(const std::string& text);
   void resolve_functions(const std::string& text, const ProbeName& name, ProbedFile& file);
   void resolve_line(const std::string& text, const ProbeName& name, ProbedFile& file);
-  void add(const std::string& event, Probe probe);
-  void add(std::map<std::string, Probe> probes) {
+  /// `file` is that of the probe; null: of the kernel.
+  void add(const std::string& event, Probe probe, const ProbedFile* file);
+  void add(std::map<std::string, Probe> probes, const ProbedFile& file) {
     for (auto& [event, probe] : probes)
-      add(event, std::move(probe));
+      add(event, std::move(probe), &file);
   }
   ProbedFile& open(const std::string& name);
   void check_room() const;
@@ -211,10 +307,13 @@ ProbedFile& Resolver::open(const std::string& name) {
   return *file;
 }
 
-void Resolver::add(const std::string& event, Probe probe) {
+void Resolver::add(const std::string& event, Probe probe, const ProbedFile* file) {
   auto& offsets = probe.offsets;
   std::sort(offsets.begin(), offsets.end());
   offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  if (file != nullptr)
+    for (const std::uint64_t offset : offsets)
+      file->file->remember(offset);
   if (request_.probes.try_emplace(event, std::move(probe)).second)
     request_.events.push_back(event);
 }
@@ -229,25 +328,25 @@ void Resolver::check_room() const {
 void Resolver::resolve(const std::string& text) {
   const ProbeName name = record::parse_probe(text);
   if (name.is_of_kernel())
-    return add(text, {.kind = name.kind, .target = name.function, .offsets = {name.offset}});
+    return add(text, {.kind = name.kind, .target = name.function, .offsets = {name.offset}},
+               nullptr);
   ProbedFile& file = open(name.path);
-  if (name.kind == ProbeKind::kUretprobe && objects::is_go_program(file.image))
+  if (name.kind == ProbeKind::kUretprobe && objects::is_go_program(file.image()))
     throw Error(
         fmt::format("--event: {}: {} is written in Go: a return probe replaces return addresses, "
                     "which Go's runtime checks and moves, so it would end the program; use uprobe",
                     in_quotes(text), file.path));
   if (name.kind == ProbeKind::kUsdt) {
-    const auto known = objects::read_static_probes(file.image);
-    auto found = find_static(text, name, file, known);
+    const auto known = objects::read_static_probes(file.image());
+    const auto found = find_static(text, name, known);
     if (found.empty())
       throw Error("--event: " + describe_unknown_static_probe(name, file.path, known));
-    return add(std::move(found));
+    return add(make_static(text, file, found), file);
   }
   if (name.address) {
-    const std::uint64_t place = file_offset(text, file, *name.address);
-    check_place(text, file, *name.address);
-    refuse_push_flags(text, file, place);
-    return add(text, {.kind = name.kind, .target = file.path, .offsets = {place}});
+    Probe probe = probe_of(name.kind, file);
+    probe.offsets.push_back(checked_place(text, file, *name.address));
+    return add(text, std::move(probe), &file);
   }
   if (name.line != 0)
     return resolve_line(text, name, file);
@@ -257,27 +356,23 @@ void Resolver::resolve(const std::string& text) {
 void Resolver::resolve_functions(const std::string& text, const ProbeName& name, ProbedFile& file) {
   const bool has_pattern = is_pattern(name.function);
   auto found =
-      has_pattern ? file.functions->matching(name.function) : file.functions->named(name.function);
+      has_pattern ? file.functions.matching(name.function) : file.functions.named(name.function);
   // PLT stubs have names of their own, which nobody means by a pattern.
   if (has_pattern)
     std::erase_if(found, [&](const auto& function) {
-      return function.name.ends_with("@plt") || !is_code(file, function) ||
-             is_push_flags(file, file_offset(text, file, function.svma));
+      return function.name.ends_with("@plt") || !is_code(file, function);
     });
   // Besides the ifunc there may be an old version of the function, which no new program calls.
   const auto ifuncs =
       std::erase_if(found, [](const names::FoundFunction& function) { return function.is_ifunc; });
   if (ifuncs > 0 && (found.empty() || !has_pattern))
-    throw Error(
-        fmt::format("--event: {}: its code only chooses, at the program's start, the function that "
-                    "will run (an "
-                    "ifunc): probe that one: pe-record --list 'uprobe:{}:*{}*'",
-                    in_quotes(text), file.path, name.function));
+    refuse_ifunc(text, name, file);
   if (found.empty())
-    throw Error("--event: " +
-                describe_unknown_function(name, file.path, *file.functions,
-                                          names::SourcePlaces(file.image, file.path, file.finder)));
+    throw Error("--event: " + describe_unknown_function(
+                                  name, file.path, file.functions,
+                                  names::SourcePlaces(file.image(), file.path, file.finder)));
   std::map<std::string, Probe> probes;
+  std::size_t left_out = 0;
   for (const names::FoundFunction& function : found) {
     if (name.offset != 0 && function.bytes != 0 && name.offset >= function.bytes)
       throw Error(fmt::format("--event: {}: the function has only {} bytes", in_quotes(text),
@@ -287,24 +382,24 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
           fmt::format("--event: {}: nothing states that this symbol is code, and a probe "
                       "would damage data",
                       in_quotes(text)));
-    if (name.offset != 0)
-      check_place(text, file, function.svma + name.offset);
-    Probe& probe = probes[has_pattern ? fmt::format("{}:{}:{}", record::word_of(name.kind),
-                                                    name.path, function.name)
-                                      : text];
-    probe.kind = name.kind;
-    probe.target = file.path;
-    probe.offsets.push_back(file_offset(text, file, function.svma + name.offset));
-    refuse_push_flags(text, file, probe.offsets.back());
+    const Extent symbol{function.svma, function.svma + std::max<std::uint64_t>(function.bytes, 1)};
+    if (has_pattern && !problem_at(file, function.svma, symbol).empty()) {
+      ++left_out;
+      continue;
+    }
+    const std::uint64_t place = checked_place(text, file, function.svma + name.offset, symbol);
+    const std::string event = event_of(text, name, function);
+    probes.try_emplace(event, probe_of(name.kind, file)).first->second.offsets.push_back(place);
   }
-  if (name.kind == ProbeKind::kUretprobe)
+  if (name.kind == ProbeKind::kUretprobe && !probes.empty())
     see_returns(probes, text, file);
-  add(std::move(probes));
+  note_left_out(probes, text, left_out, "function");
+  add(std::move(probes), file);
 }
 
 /// A line may have several statements in one function: the first counts.
 void Resolver::resolve_line(const std::string& text, const ProbeName& name, ProbedFile& file) {
-  const names::SourcePlaces places(file.image, file.path, file.finder);
+  const names::SourcePlaces places(file.image(), file.path, file.finder);
   if (places.is_empty())
     throw Error(fmt::format("--event: {}: {} has no debug information, which has the lines",
                             in_quotes(text), file.path));
@@ -313,16 +408,16 @@ void Resolver::resolve_line(const std::string& text, const ProbeName& name, Prob
     throw Error(fmt::format(
         "--event: {}: {} has no code of that line{}", in_quotes(text), file.path,
         code.line == 0 ? "" : fmt::format("; the next line with code is {}", code.line)));
-  const objects::SymbolTable symbols(file.image);
-  Probe probe{.kind = name.kind, .target = file.path};
+  const objects::SymbolTable symbols(file.image());
+  Probe probe = probe_of(name.kind, file);
   std::optional<std::uint64_t> last;
   for (const std::uint64_t svma : code.svmas) {
     const auto symbol = symbols.find(svma);
     const std::uint64_t function = symbol ? symbol->svma : svma;
     if (std::exchange(last, function) != function)
-      probe.offsets.push_back(file_offset(text, file, svma));
+      probe.offsets.push_back(checked_place(text, file, svma));
   }
-  add(text, std::move(probe));
+  add(text, std::move(probe), &file);
 }
 
 }  // namespace
@@ -359,12 +454,12 @@ std::vector<std::string> probes_like(const std::string& pattern, const record::T
   const auto file = open_probed(find_probed_file(name.path, target, {}));
   std::vector<std::string> names;
   if (name.kind == ProbeKind::kUsdt) {
-    for (const auto& [event, probe] :
-         find_static(pattern, name, *file, objects::read_static_probes(file->image)))
+    const auto known = objects::read_static_probes(file->image());
+    for (const auto& [event, places] : find_static(pattern, name, known))
       names.push_back(event);
     return names;
   }
-  for (const names::FoundFunction& function : file->functions->matching(name.function))
+  for (const names::FoundFunction& function : file->functions.matching(name.function))
     if (!function.name.ends_with("@plt") && !function.is_ifunc)
       names.push_back(
           fmt::format("{}:{}:{}", record::word_of(name.kind), name.path, function.name));

@@ -23,13 +23,6 @@ using record::SpanProbes;
 
 constexpr std::string_view kProbe = "uprobe:";
 
-objects::Image open_image(const std::string& path) {
-  auto opened = objects::Image::open(path);
-  if (!std::holds_alternative<objects::Image>(opened))
-    throw Error(fmt::format("--span: {}: not a usable ELF file", path));
-  return std::move(std::get<objects::Image>(opened));
-}
-
 /// Names the option in a message about a probe.
 std::string for_span(const Error& error) {
   constexpr std::string_view kOfEvents = "--event: ";
@@ -40,18 +33,19 @@ std::string for_span(const Error& error) {
 }
 
 SpanProbes follow(const std::string& function, const Probe& entry) {
-  const objects::Image image = open_image(entry.target);
+  const objects::Image& image = entry.file->image();
+  const unwind::FunctionRanges ranges(image);
   if (objects::is_go_program(image))
     throw Error(fmt::format(
         "--span: {}: {} is written in Go, whose calls move between threads and stacks, so they "
         "cannot be followed",
-        in_quotes(function), entry.target));
+        in_quotes(function), entry.file->path()));
   SpanProbes span{.function = function, .entry = entry, .exits = entry};
   span.exits.offsets.clear();
   std::size_t jumps = 0, unseen = 0, shared = 0;
   for (const std::uint64_t offset : entry.offsets) {
     const auto svma = image.svma_of_file_offset(offset);
-    const unwind::FunctionExits exits = unwind::find_exits(image, svma.value_or(0));
+    const unwind::FunctionExits exits = unwind::find_exits(image, ranges, svma.value_or(0));
     if (!exits.problem.empty())
       throw Error(fmt::format("--span: {}: the end of its calls cannot be seen: {}",
                               in_quotes(function), exits.problem));

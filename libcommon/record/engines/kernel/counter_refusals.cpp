@@ -14,6 +14,7 @@
 #include "base/quote.h"
 #include "record/engines/kernel/attributes.h"
 #include "record/engines/kernel/counters.h"
+#include "record/engines/kernel/mapped_code.h"
 #include "record/engines/refused.h"
 #include "record/own_rights.h"
 #include "stream/proc/maps.h"
@@ -104,6 +105,42 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
   if (error == EINVAL && request_.period)
     throw Error(fmt::format("--count: {}: refused by the kernel", *request_.period));
   throw_errno("perf_event_open: " + event.name, error);
+}
+
+void Counters::check_cpus() const {
+  const std::vector<int> online = online_cpus();
+  for (const int cpu : target_.cpus)
+    if (std::find(online.begin(), online.end(), cpu) == online.end())
+      throw Error(fmt::format("--cpu: {}: no such CPU is online", cpu));
+}
+
+/// Throws Error unless the kernel has placed a probe in the file whose code we have examined.  The
+/// path that the kernel gets leads to our open file (ProbedImage), so this never fails; a
+/// breakpoint elsewhere would be in the programs of others.  A probe of a single thread has its
+/// breakpoints in that process only.
+void Counters::check_breakpoint(const OpenedEvent& event, const stream::CounterPlace& place,
+                                const MappedCode& code) {
+  const bool is_of_all = place.pid < 0 || place.is_cgroup;
+  if (!code.has_file() || !is_of_all)
+    return;
+  if (!code.is_mapped())
+    throw Error(fmt::format(
+        "--event: {}: {} cannot be mapped as code, so it cannot be checked where the probe is: "
+        "mount its file system without noexec",
+        event.name, event.probed_file->path()));
+  if (!code.has_breakpoint())
+    throw Error(fmt::format("--event: {}: the kernel has not placed the probe in {}", event.name,
+                            event.probed_file->path()));
+}
+
+/// Throws Error, which removes all probes, if a file was written to since it was examined.
+void Counters::check_probed_files() const {
+  for (const OpenedEvent& event : events_)
+    if (event.probed_file && !event.probed_file->is_unchanged())
+      throw Error(fmt::format(
+          "--event: {}: {} changed while probes were placed in it: try again once nobody writes "
+          "to it",
+          event.name, event.probed_file->path()));
 }
 
 }  // namespace pe::record

@@ -110,6 +110,7 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
        std::all_of(target_.processes.begin(), target_.processes.end(), stream::has_ended)))
     refuse_target();
   check_room();
+  check_probed_files();
   if (plan_.stack_bytes < wanted_bytes)
     notes_.push_back(
         fmt::format("the lock limit leaves room to copy {} bytes of each stack, not {} (ulimit -l, "
@@ -143,24 +144,22 @@ void Counters::forget_all() {
   rings_are_refused_ = false;
 }
 
-void Counters::check_cpus() const {
-  const std::vector<int> online = online_cpus();
-  for (const int cpu : target_.cpus)
-    if (std::find(online.begin(), online.end(), cpu) == online.end())
-      throw Error(fmt::format("--cpu: {}: no such CPU is online", cpu));
-}
-
 void Counters::make_events() {
   is_default_event_ = request_.events.empty();
   const std::vector<std::string> names =
       is_default_event_ ? std::vector<std::string>{"cycles"} : request_.events;
-  for (const std::string& name : names)
+  const Probe none;
+  for (const std::string& name : names) {
+    const auto found = request_.probes.find(name);
+    const Probe& probe = found == request_.probes.end() ? none : found->second;
     events_.push_back({.attr = make_attr(request_, plan_, name, notes_),
                        .name = value_or(request_.shown_names, name, name),
                        .ids = {},
-                       .probed_offsets = value_or(request_.probes, name, Probe()).offsets,
+                       .probed_offsets = probe.offsets,
+                       .probed_file = probe.file,
                        .filter = value_or(request_.filters, name, std::string()),
                        .weight = weight_of(request_, name)});
+  }
   for (OpenedEvent& event : events_)
     if (drop_refused_precision(event.attr))
       notes_.push_back(fmt::format("{}: no precise samples here: sampling without p", event.name));
@@ -326,9 +325,11 @@ bool Counters::open_one(std::size_t event, stream::CounterPlace place,
     perf_event_attr attr = attr_there(event, place);
     if (probed_offset != 0)
       attr.config2 = probed_offset;
-    const MappedCode code(probed_offset == 0 ? 0 : attr.config1, probed_offset);
+    const MappedCode code(probed_offset == 0 ? nullptr : events_[event].probed_file.get(),
+                          probed_offset);
     Fd counter = stream::open_counter(attr, place, error);
     if (counter) {
+      check_breakpoint(events_[event], place, code);
       const bool is_of_cpu = events_[event].is_of_cpus && place.pid == kWholeCpu;
       attach_to_ring({std::move(counter), event, place.cpu, is_of_cpu, only_follows(event, place)});
       return true;

@@ -28,6 +28,7 @@ struct OpenedEvent {
   std::vector<std::uint64_t> ids;  ///< of all its counters
   /// Of a probe: its places, each of which has its own counters (Probe::offsets).
   std::vector<std::uint64_t> probed_offsets = {};
+  std::shared_ptr<const ProbedImage> probed_file = {};  ///< null: of the kernel, or no probe
   std::string filter = {};                 ///< of a tracepoint: what the kernel lets pass
   std::optional<EventWeight> weight = {};  ///< the period of its samples
   bool is_mark = false;                    ///< marks entries or exits of a function: Request::spans
@@ -37,6 +38,8 @@ struct OpenedEvent {
   /// threads, if there are any, only follow the threads.
   bool is_of_cpus = false;
 };
+
+class MappedCode;
 
 class Counters {
  public:
@@ -102,6 +105,9 @@ class Counters {
   void set_filter(const Counter& counter) const;
   void attach_to_ring(Counter counter);
   void check_room() const;
+  static void check_breakpoint(const OpenedEvent& event, const stream::CounterPlace& place,
+                               const MappedCode& code);
+  void check_probed_files() const;
   [[noreturn]] void refuse_target() const;
   [[noreturn]] void refuse_right(const OpenedEvent& event, int error) const;
   [[noreturn]] void refuse(const OpenedEvent& event, int error) const;

@@ -25,6 +25,7 @@ void add_marks(const Request& request, std::vector<OpenedEvent>& events,
                         .name = std::string(name) + span.function,
                         .ids = {},
                         .probed_offsets = probe.offsets,
+                        .probed_file = probe.file,
                         .is_mark = true});
     };
     // Counters start in this order, and stop in the reverse one: each recorded entry has its exit.

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "unwind/probe_place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unwind/function_code.h"
+
+namespace pe::unwind {
+namespace {
+
+using Range = FunctionRanges::Range;
+
+constexpr std::string_view kUnknown =
+    "it cannot be told whether an instruction starts there, and a probe on data or inside of an "
+    "instruction would damage the program: name the start of a function";
+
+/// Adds the code that other functions reach in a part which the compiler has moved away: nothing
+/// but their jumps leads there.
+bool follow_from_others(const objects::Image& image, const FunctionRanges& ranges,
+                        const Range& part, FunctionCode& code) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26U;  // libLLVM has 40 MB; 0.5 s
+  std::uint64_t bytes = 0;
+  bool is_right = true;
+  ranges.for_each([&](const Range& other) {
+    bytes += other.end_svma - other.start_svma;
+    if (bytes > kMostBytes || other.start_svma == part.start_svma)
+      return;
+    const auto decoded = DecodedCode::read(image, other.start_svma, other.end_svma);
+    const auto leads_there = [&part](const DecodedCode::Step& step) {
+      const bool jumps =
+          step.flow == Instruction::Flow::kJump || step.flow == Instruction::Flow::kBranch;
+      return jumps && part.covers(step.target);
+    };
+    if (!decoded || std::none_of(decoded->steps().begin(), decoded->steps().end(), leads_there))
+      return;
+    auto from = FunctionCode::read(image, ranges, other);
+    if (from && from->follow(other.start_svma))
+      for (const std::uint64_t target : from->take_leaving())
+        is_right = is_right && (!part.covers(target) || code.follow(target));
+  });
+  return is_right;
+}
+
+std::string problem_inside(const objects::Image& image, const FunctionRanges& ranges,
+                           const Range& function, std::uint64_t svma) {
+  auto code = FunctionCode::read(image, ranges, function);
+  if (!code || !code->follow(function.start_svma))
+    return std::string(kUnknown);
+  const auto number = code->code().number_at(svma);
+  if (!number ||
+      (!code->is_reached(*number) &&
+       (!follow_from_others(image, ranges, function, *code) || !code->is_reached(*number))))
+    return std::string(kUnknown);
+  const std::uint64_t start = code->code().steps()[*number].svma;
+  return start == svma ? std::string()
+                       : fmt::format(
+                             "this is inside of the instruction at {:#x}, {} bytes before: a probe "
+                             "there would damage the program",
+                             start, svma - start);
+}
+
+}  // namespace
+
+std::string problem_of_place(const objects::Image& image, const FunctionRanges& ranges,
+                             const std::optional<Range>& symbol, std::uint64_t svma) {
+  const auto stated = ranges.range_of(svma);
+  const auto& function = stated ? stated : symbol;
+  if (!function || !function->covers(svma))
+    return std::string(kUnknown);
+  if (function->start_svma != svma)
+    return problem_inside(image, ranges, *function, svma);
+  const auto before = ranges.range_of(svma - 1);
+  return before && before->covers(svma)
+             ? "by the unwind information, a function starts there and another continues"
+             : std::string();
+}
+
+}  // namespace pe::unwind
