@@ -10,6 +10,7 @@
 #include "runtimes/ruby/walk.h"
 #include "runtimes/scripts/frame.h"
 #include "runtimes/scripts/layout.h"
+#include "runtimes/scripts/limited_memory.h"
 
 namespace pe::runtimes {
 
@@ -20,16 +21,26 @@ namespace pe::runtimes {
 template <typename M, typename OnFrame>
 bool walk_script(M& memory, const ScriptLayout& layout, const ScriptThread& thread,
                  std::uint64_t& known, OnFrame on_frame) {
+  LimitedMemory limited(memory);
+  // What is unreadable because of the limit is no frame.
+  const auto add = [&](const ScriptFrame& frame) {
+    if (frame.code != kUnreadableCode || !limited.is_exhausted())
+      on_frame(frame);
+  };
+  bool is_whole = true;
   switch (layout.language) {
     case ScriptLanguage::kPython:
-      return !has_valid_frame(layout.python) ||
-             walk_python_thread(memory, layout.python, thread, known, on_frame);
+      is_whole = !has_valid_frame(layout.python) ||
+                 walk_python_thread(limited, layout.python, thread, known, add);
+      break;
     case ScriptLanguage::kPhp:
-      return walk_php_thread(memory, layout.php, thread, on_frame);
+      is_whole = walk_php_thread(limited, layout.php, thread, add);
+      break;
     case ScriptLanguage::kRuby:
-      return walk_ruby_thread(memory, layout.ruby, thread, known, on_frame);
+      is_whole = walk_ruby_thread(limited, layout.ruby, thread, known, add);
+      break;
   }
-  return true;
+  return is_whole && !limited.is_exhausted();
 }
 
 }  // namespace pe::runtimes
