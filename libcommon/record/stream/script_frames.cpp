@@ -138,7 +138,7 @@ void ScriptMerger::describe(Closing& closing) const {
                     plural(counts_.stacks, "stack"), counts_.mismatched));
   if (counts_.cut > 0)
     closing.doubt(plural(counts_.cut, "stack") + " of scripts cut at the root",
-                  "they have more frames than a record holds");
+                  "see HOW STACKS END in pe-record(1)");
 }
 
 std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t> chain,

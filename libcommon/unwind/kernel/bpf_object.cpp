@@ -146,6 +146,7 @@ class LoadedObject final : public BpfObject {
   [[nodiscard]] StackOfKernel stack(std::uint32_t number) const override;
   [[nodiscard]] std::vector<Waker> wakers(std::uint32_t number) const override;
   [[nodiscard]] Counts counts() const override;
+  [[nodiscard]] LimitedWalks limited_walks() const override;
 
  private:
   /// Announces a change of mappings.  Must be called after the change has been written.
@@ -394,6 +395,26 @@ Counts LoadedObject::counts() const {
     for (std::size_t i = 0; i < kNumbers; ++i)
       sum[i] += numbers[i];
   return std::bit_cast<Counts>(sum);
+}
+
+LimitedWalks LoadedObject::limited_walks() const {
+  LimitedWalks walks;
+  std::ranges::copy(counts().limited, walks.ended_by.begin());
+  walks.longest_ns = skeleton_->bss->longest_walk_ns;
+  const int map = bpf_map__fd(skeleton_->maps.limited_processes);
+  std::uint64_t most = 0;
+  std::uint32_t tgid = 0, next = 0;
+  for (const std::uint32_t* last = nullptr; bpf_map_get_next_key(map, last, &next) == 0;
+       tgid = next, last = &tgid) {
+    LimitedProcess process{};
+    if (bpf_map_lookup_elem(map, &next, &process) != 0 || process.walks <= most)
+      continue;
+    most = process.walks;
+    walks.process = next;
+    const std::string_view name(std::data(process.name), std::size(process.name));
+    walks.process_name = name.substr(0, name.find('\0'));
+  }
+  return walks;
 }
 
 }  // namespace

@@ -9,12 +9,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -90,6 +92,15 @@ struct Waker {
   std::uint32_t user_stack = 0, kernel_stack = 0;
 };
 
+/// Walks that ended at a limit: bpf/limits.bpf.h.
+struct LimitedWalks {
+  std::array<std::uint64_t, kWalkLimits> ended_by{};  ///< by WalkLimit
+  std::uint64_t longest_ns = 0;                       ///< of all walks; 0: none took 0.1 ms
+  /// The process that had most of them.
+  std::uint32_t process = 0;
+  std::string process_name;
+};
+
 class BpfObject : public TableStore {
  public:
   /// `counter` was opened by stream::open_counter().  Counters that inherit it also inherit the
@@ -138,6 +149,7 @@ class BpfObject : public TableStore {
   [[nodiscard]] virtual std::vector<Waker> wakers(std::uint32_t number) const = 0;
   /// Returns the sums of the counts of all CPUs.
   [[nodiscard]] virtual Counts counts() const = 0;
+  [[nodiscard]] virtual LimitedWalks limited_walks() const = 0;
 };
 
 /// Throws Unavailable (built without eBPF, no BTF, not permitted, another pid namespace), or Error

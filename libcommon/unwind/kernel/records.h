@@ -56,6 +56,7 @@ enum StackStop {
   kStopChanged,         ///< its mappings were changed while it was walked; one frame
   kStopUnmapped,        ///< an address in no known mapping: perhaps too new, or left out
   kStopNot64Bit,        ///< a 32-bit process; one frame
+  kStopOutOfTime,       ///< a limit of the walk's time
   kStackStopCount,
 };
 
@@ -159,6 +160,21 @@ struct Outstanding {
   uint64_t since_ns;  ///< CLOCK_MONOTONIC
 };
 
+/// The limits at which a walk ends: bpf/limits.bpf.h.
+enum WalkLimit {
+  kNoLimit,
+  kLimitOfTime,
+  kLimitOfBudget,  ///< long walks would take too much of the CPU's time
+  kLimitOfFaults,  ///< unreadable memory
+  kWalkLimits,
+};
+
+/// A process whose walks ended at a limit.
+struct LimitedProcess {
+  uint64_t walks;
+  char name[16];  ///< of the thread that had the first of them
+};
+
 /// The counts of one CPU, since loading.
 struct Counts {
   uint64_t stacks;                  ///< user stacks that were requested
@@ -181,6 +197,8 @@ struct Counts {
   uint64_t kernel_unwound;  ///< kernel stacks of switches that the kernel unwound
   uint64_t kernel_reused;   ///< ... that were still one of the thread's last ones
   uint64_t scripts_full;    ///< stacks of interpreters that had no room
+  /// Walks of native stacks, or in interpreters, that ended at this WalkLimit.
+  uint64_t limited[kWalkLimits];
 };
 
 #ifdef __cplusplus

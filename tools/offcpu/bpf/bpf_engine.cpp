@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
+#include "record/engines/kernel/walk_limits.h"
 #include "record/own_rights.h"
 #include "record/stream/origin.h"
 #include "record/stream/whole_stream.h"
@@ -402,6 +403,8 @@ void BpfEngine::describe(record::Closing& closing) {
                               plural(lost_changes_, "record")),
                   "raise --mmap-pages");
   add_losses(object_->counts(), closing);
+  record::describe_limits(object_->limited_walks(), "record fewer threads, or use --engine perf",
+                          closing);
   if (const std::string tables = unwind::describe_losses(recording_->tables.statistics());
       !tables.empty())
     closing.doubt(tables, "record fewer processes, or use --engine perf");

@@ -30,6 +30,8 @@ std::string_view why(std::size_t stop) {
       return "outside all known mappings";
     case unwind::kStopNot64Bit:
       return "32-bit programs";
+    case unwind::kStopOutOfTime:
+      return "the walk would take too long";
     default:
       return unwind::to_string(static_cast<unwind::Stop>(stop));
   }

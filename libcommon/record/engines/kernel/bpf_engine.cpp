@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "base/plural.h"
+#include "record/engines/kernel/walk_limits.h"
 #include "record/own_cost.h"
 #include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
@@ -131,7 +132,9 @@ void BpfEngine::take_sample(RecordedStream& stream, const unwind::Sample& sample
     ++passed_on_;
   else if (!samples_->frames().empty())
     stream.unwinder()->count_walked(taken.tgid, samples_->frames(),
-                                    static_cast<unwind::Stop>(taken.stop));
+                                    taken.stop == unwind::kStopOutOfTime
+                                        ? unwind::Stop::kTooDeep
+                                        : static_cast<unwind::Stop>(taken.stop));
 }
 
 void BpfEngine::catch_up(RecordedStream& stream, std::uint64_t time_ns,
@@ -164,6 +167,7 @@ void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {
   script_publisher_.describe(closing);
   if (const std::uint64_t full = object_->counts().scripts_full; full > 0)
     closing.doubt(plural(full, "stack") + " of scripts lost", "raise --mmap-pages");
+  describe_limits(object_->limited_walks(), "lower --freq", closing);
   constexpr std::string_view kFewer = "record fewer processes, or use --engine perf";
   if (const auto losses = unwind::describe_losses(stream.tables()->statistics()); !losses.empty())
     closing.doubt(losses, kFewer);

@@ -217,10 +217,22 @@ struct {
   __type(value, struct ThreadState);
 } threads SEC(".maps");
 
+/// The time and the faults of one walk: limits.bpf.h.
+struct Limits {
+  uint32_t left;      ///< steps until the next check; 0 once the walk has ended
+  uint32_t faults;    ///< reads that have failed
+  uint32_t ended_by;  ///< WalkLimit
+  uint32_t most_ns;   ///< limit of a long walk
+  uint32_t is_long;
+  uint64_t started_ns;  ///< the first check; 0: none yet
+  uint64_t until_ns;    ///< the walk may take until then
+};
+
 /// State of one walk.  It is in a map, because the verifier verifies each path separately on which
 /// a variable on the stack has another value.
 struct Scratch {
-  uint32_t is_busy;               ///< of a probe's program; see hit_scratches
+  uint32_t is_busy;  ///< of a probe's program; see hit_scratches
+  struct Limits limits;
   uint64_t window[kWindowWords];  ///< a part of the stack's memory
   uint64_t window_start, window_bytes, next_window_bytes;
   uint64_t ip, sp;

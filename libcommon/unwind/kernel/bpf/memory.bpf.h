@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "unwind/kernel/bpf/maps.bpf.h"
+#include "unwind/kernel/bpf/limits.bpf.h"
 
 /// Values of Scratch::fp_at that are not addresses.
 enum { kInFp, kInStartRegister };
@@ -40,7 +40,10 @@ __attribute__((noinline)) int read_anew(struct Scratch* scratch, uint64_t avma) 
       return 0;
     }
   }
-  return bpf_probe_read_user(&scratch->read_value, 8, (const void*)avma) ? -1 : 0;
+  if (!bpf_probe_read_user(&scratch->read_value, 8, (const void*)avma))
+    return 0;
+  count_fault(&scratch->limits);
+  return -1;
 }
 
 /// Reads the word at `avma`; false if it is unreadable.

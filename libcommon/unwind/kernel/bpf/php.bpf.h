@@ -29,21 +29,21 @@ static __always_inline bool read_php_function(struct ScriptScratch* scratch,
                                               const struct PhpScript* layout, uint64_t function) {
   if (function == scratch->last_code)
     return true;
-  if (bpf_probe_read_user(scratch->code, kPhpHeadBytes, (const void*)function))
+  if (!read_user(scratch, scratch->code, kPhpHeadBytes, function))
     return false;
   const uint32_t type = code_word(scratch, 0) & 0xff;
   if (type != kPhpIsInternal && type != 2 && type != 4)
     return false;
   const uint64_t name = code_word(scratch, kPhpName);
   uint64_t sum = add_to_mark(0, name);
-  sum = add_to_mark(sum, name ? user_word(name + kPhpTextHash) : 0);
+  sum = add_to_mark(sum, name ? user_word(scratch, name + kPhpTextHash) : 0);
   sum = add_to_mark(sum, code_word(scratch, kPhpScope));
   uint64_t file = 0, hash = 0;
   uint32_t line = 0;
   if (type != kPhpIsInternal) {
-    file = user_word(function + layout->file);
-    hash = user_word(file + kPhpTextHash);
-    line = user_word(function + layout->first_line);
+    file = user_word(scratch, function + layout->file);
+    hash = user_word(scratch, file + kPhpTextHash);
+    line = user_word(scratch, function + layout->first_line);
   }
   sum = add_to_mark(add_to_mark(sum, file), hash);
   scratch->last_mark = add_to_mark(sum, line) >> 32 << 32;
@@ -64,7 +64,7 @@ static __always_inline void add_php_frame(struct ScriptScratch* scratch,
                      has_name ? scratch->last_mark : 0, 0);
   } else {
     uint32_t line = 0;
-    bpf_probe_read_user(&line, sizeof line, (const void*)(instruction + kPhpLine));
+    read_user(scratch, &line, sizeof line, instruction + kPhpLine);
     add_script_frame(scratch,
                      (function & ~PE_SCRIPT_ENDS_CALL) | (is_top ? PE_SCRIPT_ENDS_CALL : 0),
                      scratch->last_mark, line);
@@ -75,8 +75,8 @@ static long take_php_frame(uint32_t i, struct ScriptWalk* walk) {
   struct ScriptScratch* scratch = walk->scratch;
   if (scratch->count >= kMaxScriptFrames || !scratch->at)
     return 1;
-  if (bpf_probe_read_user(scratch->frame, kPhpFrameBytes, (const void*)scratch->at)) {
-    add_script_frame(scratch, kScriptUnreadable, 0, 0);
+  if (!read_user(scratch, scratch->frame, kPhpFrameBytes, scratch->at)) {
+    add_unreadable_frame(scratch);
     return 1;
   }
   scratch->at = frame_word(scratch, kPhpCaller);
@@ -85,9 +85,9 @@ static long take_php_frame(uint32_t i, struct ScriptWalk* walk) {
   bool is_top = frame_word(scratch, kPhpCallInfo) & kPhpTop;
   if (!function) {
     // A generator that delegates: see runtimes/php/walk.h.
-    const uint64_t frame = user_word(frame_word(scratch, kPhpThis) + kPhpGeneratorFrame);
-    function = user_word(frame + kPhpFunction);
-    instruction = user_word(frame + kPhpInstruction);
+    const uint64_t frame = user_word(scratch, frame_word(scratch, kPhpThis) + kPhpGeneratorFrame);
+    function = user_word(scratch, frame + kPhpFunction);
+    instruction = user_word(scratch, frame + kPhpInstruction);
     is_top = false;
   }
   if (function)
@@ -100,7 +100,7 @@ __attribute__((noinline)) int walk_php(const struct ScriptLayout* layout,
                                        struct ScriptScratch* scratch) {
   if (!layout || !scratch)
     return 0;
-  scratch->at = user_word(layout->runtime + kPhpCurrent);
+  scratch->at = user_word(scratch, layout->runtime + kPhpCurrent);
   struct ScriptWalk walk = {.scratch = scratch, .layout = layout};
   bpf_loop(kMaxScriptFrames, take_php_frame, &walk, 0);
   scratch->is_cut = scratch->at != 0;

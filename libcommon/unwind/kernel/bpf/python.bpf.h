@@ -5,16 +5,18 @@
 #include "unwind/kernel/bpf/script_memory.bpf.h"
 
 /// Returns the innermost frame of a thread; 0 if it has none (runtimes/python/walk.h).
-static __always_inline uint64_t innermost_frame(const struct PythonScript* layout, uint64_t state) {
+static __always_inline uint64_t innermost_frame(struct ScriptScratch* scratch,
+                                                const struct PythonScript* layout, uint64_t state) {
   enum { kPreviousOfCFrame = 8 };
-  const uint64_t found = user_word(state + layout->frame);
+  const uint64_t found = user_word(scratch, state + layout->frame);
   if (!layout->has_c_frame || !found)
     return found;
-  const uint64_t frame = user_word(found + layout->frame_of_c_frame);
-  if (!frame || user_word(frame + layout->caller))
+  const uint64_t frame = user_word(scratch, found + layout->frame_of_c_frame);
+  if (!frame || user_word(scratch, frame + layout->caller))
     return frame;
-  const uint64_t previous = user_word(found + layout->frame_of_c_frame + kPreviousOfCFrame);
-  const uint64_t outer = previous ? user_word(previous + layout->frame_of_c_frame) : 0;
+  const uint64_t previous =
+      user_word(scratch, found + layout->frame_of_c_frame + kPreviousOfCFrame);
+  const uint64_t outer = previous ? user_word(scratch, previous + layout->frame_of_c_frame) : 0;
   return outer ? outer : frame;
 }
 
@@ -31,21 +33,22 @@ static long search_thread(uint32_t i, struct ThreadSearch* search) {
   if (!search->state) {
     if (!search->interpreter)
       return 1;
-    search->state = user_word(search->interpreter + layout->first_thread);
-    search->interpreter = user_word(search->interpreter + layout->next_interpreter);
+    search->state = user_word(search->scratch, search->interpreter + layout->first_thread);
+    search->interpreter =
+        user_word(search->scratch, search->interpreter + layout->next_interpreter);
     return 0;
   }
   // A new thread's state at first has the number of the thread that made it, but no frame.
   uint32_t count = search->scratch->state_count;
   KEEP(count);
-  if (user_word(search->state + layout->thread_id) == search->thread_pointer &&
-      innermost_frame(layout, search->state)) {
+  if (user_word(search->scratch, search->state + layout->thread_id) == search->thread_pointer &&
+      innermost_frame(search->scratch, layout, search->state)) {
     if (count >= kMostPythonStates)
       return 1;
     search->scratch->states[count] = search->state;
     search->scratch->state_count = count + 1;
   }
-  search->state = user_word(search->state + layout->next_thread);
+  search->state = user_word(search->scratch, search->state + layout->next_thread);
   return 0;
 }
 
@@ -55,10 +58,10 @@ static __always_inline void find_states(struct ThreadSearch* search, uint64_t ru
   enum { kMostThreads = 16384 };
   const struct PythonScript* layout = search->layout;
   search->thread_pointer = bpf_get_current_task_btf()->thread.fsbase;
-  search->interpreter = user_word(runtime + layout->first_interpreter);
+  search->interpreter = user_word(search->scratch, runtime + layout->first_interpreter);
   const uint64_t* known = bpf_map_lookup_elem(&script_threads, &tid);
-  if (known && !user_word(search->interpreter + layout->next_interpreter) &&
-      user_word(*known + layout->thread_id) == search->thread_pointer) {
+  if (known && !user_word(search->scratch, search->interpreter + layout->next_interpreter) &&
+      user_word(search->scratch, *known + layout->thread_id) == search->thread_pointer) {
     search->scratch->states[0] = *known;
     search->scratch->state_count = 1;
     return;
@@ -75,7 +78,7 @@ static __always_inline bool start_state(const struct ScriptWalk* walk) {
   KEEP(next);
   if (next >= kMostPythonStates || next >= scratch->state_count)
     return false;
-  scratch->at = innermost_frame(&walk->layout->python, scratch->states[next]);
+  scratch->at = innermost_frame(scratch, &walk->layout->python, scratch->states[next]);
   scratch->next_state = next + 1;
   return scratch->at != 0;
 }
@@ -86,14 +89,14 @@ static __always_inline bool read_python_mark(struct ScriptScratch* scratch,
                                              const struct PythonScript* layout, uint64_t code) {
   if (code == scratch->last_code)
     return true;
-  if (bpf_probe_read_user(scratch->code, kScriptCodeBytes,
-                          (const void*)(code + layout->code_start)))
+  if (!read_user(scratch, scratch->code, kScriptCodeBytes, code + layout->code_start))
     return false;
   const uint32_t line = code_word(scratch, layout->first_line) >> 8 * (layout->first_line & 4);
   uint64_t sum = add_to_mark(0, code_word(scratch, layout->name));
   sum = add_to_mark(sum, code_word(scratch, layout->file));
   sum = add_to_mark(sum, code_word(scratch, layout->line_table));
-  sum = add_to_mark(sum, user_word(code_word(scratch, layout->short_name) + layout->text_hash));
+  sum = add_to_mark(sum,
+                    user_word(scratch, code_word(scratch, layout->short_name) + layout->text_hash));
   scratch->last_mark = add_to_mark(sum, line) >> 32 << 32;
   scratch->last_code = code;
   return true;
@@ -113,8 +116,8 @@ static long take_python_frame(uint32_t i, struct ScriptWalk* walk) {
   struct ScriptScratch* scratch = walk->scratch;
   if (scratch->count >= kMaxScriptFrames || (!scratch->at && !start_state(walk)))
     return 1;
-  if (bpf_probe_read_user(scratch->frame, kScriptFrameBytes, (const void*)scratch->at)) {
-    add_script_frame(scratch, kScriptUnreadable, 0, 0);
+  if (!read_user(scratch, scratch->frame, kScriptFrameBytes, scratch->at)) {
+    add_unreadable_frame(scratch);
     return 1;
   }
   const uint32_t mark = frame_word(scratch, layout->end_mark) >> 8 * (layout->end_mark & 7) & 0xff;

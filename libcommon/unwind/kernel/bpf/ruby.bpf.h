@@ -29,6 +29,7 @@ enum {
 };
 
 struct RubySearch {
+  struct ScriptScratch* scratch;
   const struct RubyScript* layout;
   uint64_t thread_pointer;
   uint64_t ractors, ractor;  ///< the list of ractors, and the next node
@@ -40,13 +41,14 @@ struct RubySearch {
 /// stack; otherwise 0.  One that has ended has lost its stack, but keeps what else is compared.
 static __always_inline uint64_t ruby_context(const struct RubySearch* search, uint64_t state) {
   const struct RubyScript* layout = search->layout;
-  const uint64_t native = layout->native_thread ? user_word(state + layout->native_thread) : state;
-  if (!native || user_word(native + layout->thread_id) != search->thread_pointer)
+  const uint64_t native =
+      layout->native_thread ? user_word(search->scratch, state + layout->native_thread) : state;
+  if (!native || user_word(search->scratch, native + layout->thread_id) != search->thread_pointer)
     return 0;
-  const uint64_t context = user_word(state + layout->context);
-  if (!context || user_word(context + layout->thread) != state)
+  const uint64_t context = user_word(search->scratch, state + layout->context);
+  if (!context || user_word(search->scratch, context + layout->thread) != state)
     return 0;
-  return user_word(context) ? context : 0;  // the stack is the first field
+  return user_word(search->scratch, context) ? context : 0;  // the stack is the first field
 }
 
 /// Examines the next thread, or starts with the next ractor.
@@ -56,14 +58,14 @@ static long search_ruby_thread(uint32_t i, struct RubySearch* search) {
     if (!search->ractor || search->ractor == search->ractors)
       return 1;
     search->threads = search->ractor - layout->next_ractor + layout->threads;
-    search->state = user_word(search->threads);
-    search->ractor = user_word(search->ractor);
+    search->state = user_word(search->scratch, search->threads);
+    search->ractor = user_word(search->scratch, search->ractor);
     return 0;
   }
   search->context = ruby_context(search, search->state);
   if (search->context)
     return 1;
-  search->state = user_word(search->state);
+  search->state = user_word(search->scratch, search->state);
   return 0;
 }
 
@@ -76,11 +78,11 @@ static __always_inline uint64_t find_ruby_context(struct RubySearch* search, uin
   const uint64_t context = known ? ruby_context(search, *known) : 0;
   if (context)
     return context;
-  const uint64_t vm = user_word(runtime);
+  const uint64_t vm = user_word(search->scratch, runtime);
   if (!vm)
     return 0;
   search->ractors = vm + kRubyRactors;
-  search->ractor = user_word(search->ractors);
+  search->ractor = user_word(search->scratch, search->ractors);
   bpf_loop(kMostThreads, search_ruby_thread, search, 0);
   if (search->context)
     bpf_map_update_elem(&script_threads, &tid, &search->state, BPF_ANY);
@@ -93,7 +95,7 @@ static __always_inline bool read_ruby_mark(struct ScriptScratch* scratch,
                                            const struct RubyScript* layout, uint64_t body) {
   if (body == scratch->last_code)
     return true;
-  if (bpf_probe_read_user(scratch->code, kRubyBodyHead, (const void*)body))
+  if (!read_user(scratch, scratch->code, kRubyBodyHead, body))
     return false;
   const uint32_t line = (uint32_t)scratch->code[kRubyLine] >> (layout->has_tagged_line ? 1 : 0);
   uint64_t sum = add_to_mark(0, scratch->code[kRubyLabel]);
@@ -108,7 +110,7 @@ static __always_inline bool read_ruby_mark(struct ScriptScratch* scratch,
 static __always_inline bool start_ruby_context(struct ScriptScratch* scratch, uint64_t context) {
   uint64_t stack[3];  // vm_stack, its size in words, and the innermost frame
   scratch->at = scratch->end = 0;
-  if (!context || bpf_probe_read_user(stack, sizeof stack, (const void*)context))
+  if (!context || !read_user(scratch, stack, sizeof stack, context))
     return false;
   scratch->context = context;
   scratch->end = stack[0] + stack[1] * sizeof(uint64_t);
@@ -117,13 +119,14 @@ static __always_inline bool start_ruby_context(struct ScriptScratch* scratch, ui
 }
 
 /// Returns the execution context of the fiber that has resumed another one; 0 if there is none.
-static __always_inline uint64_t resuming_ruby_context(const struct RubyScript* layout,
+static __always_inline uint64_t resuming_ruby_context(struct ScriptScratch* scratch,
+                                                      const struct RubyScript* layout,
                                                       uint64_t context) {
   for (uint32_t more = 0; more <= kRubyMoreOfSetjmp; more += kRubyMoreOfSetjmp) {
-    const uint64_t fiber = user_word(context + layout->previous + more);
+    const uint64_t fiber = user_word(scratch, context + layout->previous + more);
     const uint64_t found = fiber + kRubyContext;
-    if (fiber && user_word(found + layout->thread - kRubyFiberBeforeThread) == fiber &&
-        user_word(found + layout->thread) == user_word(context + layout->thread))
+    if (fiber && user_word(scratch, found + layout->thread - kRubyFiberBeforeThread) == fiber &&
+        user_word(scratch, found + layout->thread) == user_word(scratch, context + layout->thread))
       return found;
   }
   return 0;
@@ -135,13 +138,13 @@ static long take_ruby_frame(uint32_t i, struct ScriptWalk* walk) {
   if (scratch->count >= kMaxScriptFrames)
     return 1;
   if (scratch->at >= scratch->end) {
-    if (!start_ruby_context(scratch, resuming_ruby_context(layout, scratch->context)))
+    if (!start_ruby_context(scratch, resuming_ruby_context(scratch, layout, scratch->context)))
       return 1;
     add_script_frame(scratch, 0, 0, 0);
     return 0;
   }
-  if (bpf_probe_read_user(scratch->frame, kRubyFrameHead, (const void*)scratch->at)) {
-    add_script_frame(scratch, kScriptUnreadable, 0, 0);
+  if (!read_user(scratch, scratch->frame, kRubyFrameHead, scratch->at)) {
+    add_unreadable_frame(scratch);
     return 1;
   }
   scratch->at += layout->frame_bytes;
@@ -149,11 +152,11 @@ static long take_ruby_frame(uint32_t i, struct ScriptWalk* walk) {
   const uint64_t environment = scratch->frame[kRubyEnvironment];
   if (!sequence || !environment)
     return 0;
-  const uint64_t flags = user_word(environment);
+  const uint64_t flags = user_word(scratch, environment);
   if ((flags & kRubyIsOfC) || (flags & kRubyKindMask) == kRubyDummy)
     return 0;
   const uint64_t end = flags & kRubyEndsCall ? PE_SCRIPT_ENDS_CALL : 0;
-  const uint64_t body = flags ? user_word(sequence + kRubyBody) : 0;
+  const uint64_t body = flags ? user_word(scratch, sequence + kRubyBody) : 0;
   if (!body || !read_ruby_mark(scratch, layout, body))
     add_script_frame(scratch, kScriptUnreadable | end, 0, 0);
   else
@@ -167,7 +170,7 @@ __attribute__((noinline)) int walk_ruby(const struct ScriptLayout* layout,
                                         struct ScriptScratch* scratch, uint32_t tid) {
   if (!layout || !scratch)
     return 0;
-  struct RubySearch search = {.layout = &layout->ruby};
+  struct RubySearch search = {.scratch = scratch, .layout = &layout->ruby};
   const uint64_t context = find_ruby_context(&search, layout->runtime, tid);
   if (!start_ruby_context(scratch, context))
     return 0;

@@ -144,8 +144,9 @@ static __always_inline bool take_sample(void* context, struct task_struct* task,
     record->user_stack = take_user_stack(scratch, thread, counted, tgid);
     const uint32_t why = scratch->stop;
     record->stop = why;
-    if (pass_on == kPassAll || (pass_on == kPassUnfinished && why != kStopEndOfStack &&
-                                why != kStopTooDeep && why != kStopNotReadable))
+    if (pass_on == kPassAll ||
+        (pass_on == kPassUnfinished && why != kStopEndOfStack && why != kStopTooDeep &&
+         why != kStopNotReadable && why != kStopOutOfTime))
       error = send_with_copy(scratch);
     else if (!record->user_stack)
       error = send_whole(scratch);

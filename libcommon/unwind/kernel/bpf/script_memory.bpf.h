@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "unwind/kernel/bpf/maps.bpf.h"
+#include "unwind/kernel/bpf/limits.bpf.h"
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -43,6 +43,7 @@ struct ScriptScratch {
   struct SampleRecord record;
   /// Directly after the record: both are sent together.
   uint64_t words[2 * kMaxScriptFrames];
+  struct Limits limits;
   uint32_t count;      ///< number of frames
   uint32_t is_cut;     ///< outer frames are missing
   uint64_t at;         ///< the next frame; 0: none
@@ -67,10 +68,22 @@ struct {
   __type(value, struct ScriptScratch);
 } script_scratches SEC(".maps");
 
+/// Reads the memory of the process; returns false if it is unreadable.  At a limit of the walk's
+/// time nothing is readable any more, so that every loop ends.
+static __always_inline bool read_user(struct ScriptScratch* scratch, void* into, uint32_t bytes,
+                                      uint64_t avma) {
+  if (!may_go_on(&scratch->limits))
+    return false;
+  if (!bpf_probe_read_user(into, bytes, (const void*)avma))
+    return true;
+  count_fault(&scratch->limits);
+  return false;
+}
+
 /// Returns the word at `avma`; 0 if it is unreadable.
-static __always_inline uint64_t user_word(uint64_t avma) {
+static __always_inline uint64_t user_word(struct ScriptScratch* scratch, uint64_t avma) {
   uint64_t word = 0;
-  return bpf_probe_read_user(&word, sizeof word, (const void*)avma) ? 0 : word;
+  return read_user(scratch, &word, sizeof word, avma) ? word : 0;
 }
 
 struct ScriptWalk {
@@ -109,4 +122,10 @@ static __always_inline bool add_script_frame(struct ScriptScratch* scratch, uint
     scratch->has_new = 1;
   }
   return true;
+}
+
+/// Adds a frame that is unreadable, unless that is because the walk has ended at a limit.
+static __always_inline void add_unreadable_frame(struct ScriptScratch* scratch) {
+  if (!scratch->limits.ended_by)
+    add_script_frame(scratch, kScriptUnreadable, 0, 0);
 }

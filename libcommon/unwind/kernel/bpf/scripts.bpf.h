@@ -71,6 +71,7 @@ static __always_inline const struct ScriptLayout* find_script(struct task_struct
 static __always_inline uint32_t read_script(const struct ScriptLayout* layout,
                                             struct ScriptScratch* own, uint32_t tgid,
                                             uint32_t tid) {
+  start_limits(&own->limits, kMostScriptNs);
   own->count = own->is_cut = own->has_new = 0;
   own->at = own->last_code = 0;
   own->tgid = tgid;
@@ -86,6 +87,9 @@ static __always_inline uint32_t read_script(const struct ScriptLayout* layout,
       walk_ruby(layout, own, tid);
       break;
   }
+  finish_limits(&own->limits);
+  if (own->limits.ended_by)
+    own->is_cut = 1;
   uint32_t count = own->count;
   KEEP(count);
   return count > kMaxScriptFrames ? 0 : count;

@@ -61,6 +61,7 @@ static __always_inline void start_walk(struct Scratch* scratch, const struct pt_
   scratch->is_unique = 0;
   scratch->header_bits = 0;
   scratch->script_words = 0;
+  start_limits(&scratch->limits, kMostNativeNs);
 }
 
 /// Stores the walked stack, which has a number, in place of the oldest one.
@@ -107,6 +108,7 @@ static __always_inline void walk_stack(struct Scratch* scratch, struct ProcessMa
   scratch->stop = kStopTooDeep;
   struct Walk walk = {.scratch = scratch, .process = process, .rules = table};
   bpf_loop(kMaxFrames + 1, step, &walk, 0);
+  finish_limits(&scratch->limits);
   if (*(volatile uint64_t*)&process->generation != generation)
     only_first_frame(scratch, regs, kStopChanged);
 }

@@ -202,10 +202,13 @@ static __always_inline long from_blind_step(int result) {
 }
 
 /// Whether the eight bytes at `avma` are those of a stub.
-static __always_inline bool is_stub_at(uint64_t avma, const struct StubPoint* point) {
+static __always_inline bool is_stub_at(struct Scratch* scratch, uint64_t avma,
+                                       const struct StubPoint* point) {
   uint64_t bytes;
-  return !bpf_probe_read_user(&bytes, kStubBytes, (const void*)avma) &&
-         (bytes & point->mask) == point->bytes;
+  if (!bpf_probe_read_user(&bytes, kStubBytes, (const void*)avma))
+    return (bytes & point->mask) == point->bytes;
+  count_fault(&scratch->limits);
+  return false;
 }
 
 /// Returns one more than the number of the stub point that the current frame is at, or 0.  No table
@@ -215,14 +218,16 @@ __attribute__((noinline)) int find_stub(struct Scratch* scratch) {
     return 0;
   if (scratch->is_exact) {
     for (int i = kStubCallers; i < kStubPoints; ++i)
-      if (is_stub_at(scratch->ip - kStubs[i].offset, &kStubs[i]))
+      if (is_stub_at(scratch, scratch->ip - kStubs[i].offset, &kStubs[i]))
         return i + 1;
     return 0;
   }
   uint64_t bytes[2];  // long enough for all stubs that call
   const uint64_t start = scratch->ip - 1 - kMaxStubCallerOffset;
-  if (bpf_probe_read_user(bytes, sizeof bytes, (const void*)start))
+  if (bpf_probe_read_user(bytes, sizeof bytes, (const void*)start)) {
+    count_fault(&scratch->limits);
     return 0;
+  }
 #pragma unroll
   for (int i = 0; i < kStubCallers; ++i) {
     const int shift = 8 * (kMaxStubCallerOffset - kStubs[i].offset);
@@ -357,6 +362,9 @@ static __always_inline long follow(struct Walk* walk, struct RuleEntry rule) {
 /// Walks one frame; called by bpf_loop().
 static long step(uint32_t i, struct Walk* walk) {
   struct Scratch* scratch = walk->scratch;
+  if (!may_go_on(&scratch->limits))
+    return stop(scratch,
+                scratch->limits.ended_by == kLimitOfFaults ? kStopNotReadable : kStopOutOfTime);
   const uint64_t ip = scratch->ip;
   const bool is_exact = scratch->is_exact;
   const uint64_t avma = is_exact ? ip : ip - 1;
