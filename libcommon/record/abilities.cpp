@@ -18,6 +18,7 @@
 #include "record/engines/kernel/attributes.h"
 #include "record/engines/kernel/bpf_engine.h"
 #include "record/engines/kernel/counters.h"
+#include "record/engines/kernel/cpu_times.h"
 #include "record/engines/ptrace/ptrace_refusal.h"
 #include "record/engines/signal/signal_engine.h"
 #include "record/own_rights.h"

@@ -199,6 +199,7 @@ std::string_view PerfEngine::fix_of_cuts() const {
 }
 
 void PerfEngine::describe(record::Closing& closing) {
+  counters_.describe_cpus(closing);
   if (lost() > 0)
     closing.doubt(
         fmt::format("{} of stacks lost, because the rings were full", plural(lost(), "record")),

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
+#include "record/engines/kernel/cpu_times.h"
 #include "record/engines/kernel/marks.h"
 #include "record/engines/refused.h"
 #include "record/own_rights.h"
@@ -141,6 +142,7 @@ record::Closing CounterSource::finish(record::Ended /*ended*/) {
   passed.lost.add_counted(write_tail(*stream_, *counters_, bpf_ ? bpf_->lost() : 0));
   record::Closing closing = close_stream(passed);
   add_unsampled(closing, passed);
+  counters_->describe_cpus(closing);
   if (passed.marks > 0)
     closing.detail(plural(passed.marks, "mark") + " of entries and exits");
   add_weights(closing);

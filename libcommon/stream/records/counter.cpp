@@ -45,12 +45,23 @@ std::optional<std::uint64_t> id_of(const Fd& counter) {
   return id;
 }
 
-std::optional<std::uint64_t> lost_of(const Fd& counter) {
-  std::array<std::uint64_t, 2> counts{};
-  if (::read(counter.get(), counts.data(), sizeof counts) != sizeof counts)
-    return std::nullopt;
-  return counts[1];
+namespace {
+
+/// What a counter has counted, how long, and how much it has lost: perf_event_open(2), "Reading
+/// results".
+std::optional<std::uint64_t> read_count(const Fd& counter, std::size_t number) {
+  std::array<std::uint64_t, 3> counts{};
+  const ssize_t bytes = ::read(counter.get(), counts.data(), sizeof counts);
+  return bytes >= static_cast<ssize_t>((number + 1) * sizeof counts[0])
+             ? std::optional(counts.at(number))
+             : std::nullopt;
 }
+
+}  // namespace
+
+std::optional<std::uint64_t> enabled_ns_of(const Fd& counter) { return read_count(counter, 1); }
+
+std::optional<std::uint64_t> lost_of(const Fd& counter) { return read_count(counter, 2); }
 
 std::optional<Ring> Ring::map(const Fd& counter, std::size_t pages, int& error) {
   const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));

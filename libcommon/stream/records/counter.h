@@ -33,8 +33,13 @@ bool has_build_ids();
 /// Returns the kernel's id of a counter, which its records contain.
 std::optional<std::uint64_t> id_of(const Fd& counter);
 
+/// Returns how long a counter has counted.  It must have been opened with read_format
+/// PERF_FORMAT_TOTAL_TIME_ENABLED.
+std::optional<std::uint64_t> enabled_ns_of(const Fd& counter);
+
 /// Returns how many records of a counter found no room in its ring, including those of threads that
-/// inherited it.  The counter must have been opened with read_format PERF_FORMAT_LOST (Linux 6.0).
+/// inherited it.  The counter must have been opened with read_format PERF_FORMAT_TOTAL_TIME_ENABLED
+/// and PERF_FORMAT_LOST (Linux 6.0).
 std::optional<std::uint64_t> lost_of(const Fd& counter);
 
 /// A ring buffer that the kernel, or a thread of ours (ring_writer.h), writes and we read

@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/error.h"
-#include "base/io/input.h"
 #include "record/engines/kernel/attributes.h"
+#include "record/engines/kernel/cpu_times.h"
 #include "record/engines/kernel/mapped_code.h"
 #include "record/engines/kernel/marks.h"
 #include "record/engines/refused.h"
@@ -69,20 +69,6 @@ std::optional<EventWeight> weight_of(const Request& request, const std::string& 
 }
 
 }  // namespace
-
-std::vector<int> online_cpus() {
-  constexpr std::size_t kMaxBytes = 64UL * 1024;
-  auto text = read_small_file("/sys/devices/system/cpu/online", kMaxBytes);
-  while (text && text->ends_with('\n'))
-    text->pop_back();
-  auto cpus = text ? parse_cpu_list(*text) : std::nullopt;
-  if (cpus)
-    return *cpus;
-  std::vector<int> counted(static_cast<std::size_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN))));
-  for (std::size_t i = 0; i < counted.size(); ++i)
-    counted[i] = static_cast<int>(i);
-  return counted;
-}
 
 Counters::Counters(Request request, Target target, BpfEngine* engine)
     : request_(std::move(request)),
@@ -177,7 +163,7 @@ void Counters::make_events() {
     // Rings that nobody reads yet must not fill while hundreds of counters are being opened.
     event.attr.disabled = 1;
     event.attr.enable_on_exec = is_of_threads && target_.is_command ? 1 : 0;
-    event.attr.read_format = PERF_FORMAT_LOST;
+    event.attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_LOST;
     event.is_of_cpus = may_count_cpus(event);
   }
 }
@@ -378,8 +364,8 @@ bool Counters::adapt(OpenedEvent& event, int error) {
     notes_.push_back(missing_right(1, "for kernel stacks") + "; recording user stacks only");
     return true;
   }
-  if (error == EINVAL && event.attr.read_format != 0) {
-    event.attr.read_format = 0;  // before Linux 6.0
+  if (error == EINVAL && (event.attr.read_format & PERF_FORMAT_LOST) != 0) {
+    event.attr.read_format &= ~std::uint64_t{PERF_FORMAT_LOST};  // before Linux 6.0
     return true;
   }
   const bool is_unsupported = error == EINVAL || error == EOPNOTSUPP;
@@ -437,13 +423,25 @@ void Counters::attach_to_ring(Counter counter) {
 }
 
 std::optional<std::uint64_t> Counters::lost(std::size_t event) const {
-  if (events_[event].attr.read_format == 0)
+  if ((events_[event].attr.read_format & PERF_FORMAT_LOST) == 0)
     return std::nullopt;
   std::uint64_t lost = 0;
   for (const Counter& counter : counters_)
     if (counter.event == event)
       lost += stream::lost_of(counter.fd).value_or(0);
   return lost;
+}
+
+void Counters::describe_cpus(Closing& closing) const {
+  if (!target_.cgroup.empty())
+    return;  // its counters run only while it does
+  std::vector<CpuTime> times;
+  for (const Counter& counter : counters_)  // a probe has one for each of its places
+    if (counter.event == 0 && (counter.is_of_cpu || target_.is_wide()) &&
+        std::ranges::find(times, counter.cpu, &CpuTime::cpu) == times.end())
+      times.push_back({counter.cpu, stream::enabled_ns_of(counter.fd).value_or(0)});
+  const bool has_all = target_.cpus.empty();
+  record::describe_cpus(times, has_all ? online_cpus() : std::vector<int>(), closing);
 }
 
 std::uint64_t Counters::not_followed() const {

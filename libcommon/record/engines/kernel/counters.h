@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "record/closing.h"
 #include "record/engines/kernel/bpf_engine.h"
 #include "record/engines/kernel/ring_plan.h"
 #include "record/request.h"
@@ -60,6 +61,9 @@ class Counters {
   /// Returns how many records an event's counters have lost; nullopt if the kernel does not report
   /// it (before Linux 6.0).
   [[nodiscard]] std::optional<std::uint64_t> lost(std::size_t event) const;
+
+  /// Adds the CPUs that went offline, and those that came later.  All counters must have stopped.
+  void describe_cpus(Closing& closing) const;
 
   /// Returns how the target's CPU time is sampled; nullopt if samples cannot be compared with that
   /// time.  That is so for another event or several, for whole CPUs or some of them, and if only
@@ -126,8 +130,5 @@ class Counters {
   bool is_default_event_ = false;
   std::vector<std::string> notes_;
 };
-
-/// Returns the CPUs that are online, from /sys/devices/system/cpu/online.
-std::vector<int> online_cpus();
 
 }  // namespace pe::record
