@@ -8,8 +8,8 @@
 //   pointers    native frames, found by frame pointers, in code that was never in memory
 //   windows     the same, and the stack has a hole after each frame
 // The interpreter's state leads to them once they are made.
-// Usage: slow_walk KIND SECONDS: computes for that CPU time.
-// SPDX-License-Identifier: MIT
+// Usage: slow_walk KIND SECONDS [NAPS]: computes for that CPU time, or sleeps for a millisecond
+// that often. SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -32,8 +32,11 @@ static void put(char* at, size_t offset, const void* value) {
 }
 
 volatile uint64_t sink;
+static int naps;
 static void compute(double seconds) {
   struct timespec now;
+  for (; naps > 0; --naps)
+    nanosleep(&(struct timespec){0, 1000000}, NULL);
   do {
     for (int i = 0; i < 20000; ++i)
       sink += i;
@@ -201,8 +204,9 @@ static void run_on_stack(size_t distance, double seconds) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3)
+  if (argc < 3)
     return 2;
+  naps = argc > 3 ? atoi(argv[3]) : 0;
   const double seconds = atof(argv[2]);
   if (!strcmp(argv[1], "pointers") || !strcmp(argv[1], "windows")) {
     run_on_stack(argv[1][0] == 'p' ? 64 : 2 * kPage, seconds);

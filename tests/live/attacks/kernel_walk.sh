@@ -14,7 +14,7 @@ attack() {
   samples=$(sed -nE 's/^pe-record: ([0-9]+) samples? in .*/\1/p' "$dir/err")
 }
 # told REASON: prints how many walks ended for that reason, in a process that the line names
-told() { sed -nE "s/^pe-record: stacks cut, so that they do not block a CPU: (.*, )?([0-9]+) $1.* \(most in process [0-9]+, $language\):.*/\2/p" "$dir/err"; }
+told() { sed -nE "s/^[a-z-]+: stacks cut, so that they do not block a CPU: (.*, )?([0-9]+) $1.* \(most in process [0-9]+, $language\):.*/\2/p" "$dir/err"; }
 
 # Each read of the memory fails: the walks end after a few of these, once the kernel knows the interpreter.
 for attack in 'python threads' 'python frames' 'php frames' 'ruby threads' 'ruby frames'; do
@@ -32,6 +32,14 @@ language=python
 attack python windows 499
 at_least 'windows: walks that ended, and stacks that are too deep' 10 \
   $(($(told 'met unreadable memory' | grep . || echo 0) + $(sed -nE 's/.* ([0-9]+) ended in .anon.: too deep.*/\1/p' "$dir/err" | grep . || echo 0)))
+
+# So do the walks of a thread that leaves its CPU, with the run queue locked.  All waits are there.
+for language in python php ruby; do
+  offcpu --engine bpf -o "$dir/w.pe" -- "$dir/$language/$language" frames 0 200 2>"$dir/err" || fail "waits: $language: $(cat "$dir/err")"
+  ended=$(told 'met unreadable memory')
+  at_least "waits: $language: walks that ended" 10 "${ended:-0}"
+  at_least "waits: $language" 200 "$(sed -nE 's/^offcpu: ([0-9]+) waits in .*, 0 lost.*/\1/p' "$dir/err")"
+done
 
 # Everything is readable, each frame in other pages, and there is no end.  Stacks end by their number of frames, by
 # time, or because such walks have used up a part of the CPU's time; each stack that was cut is counted.
