@@ -111,7 +111,7 @@ void CodeTables::publish(std::uint32_t pid, Process& process) {
   ProcessMappings& told = *scratch_;
   told.count = static_cast<std::uint32_t>(map.mappings.size());
   told.left_out = static_cast<std::uint32_t>(map.left_out);
-  told.generation = ++last_generation_;
+  told.generation = told.last_generation = ++last_generation_;
   told.exec_ns = process.exec_ns;
   const auto end = std::copy(map.mappings.begin(), map.mappings.end(), std::begin(told.mappings));
   std::fill(end, std::end(told.mappings), Mapping{});

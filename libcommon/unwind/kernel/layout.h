@@ -114,6 +114,10 @@ struct ProcessMappings {
   uint64_t exec_ns;
   uint64_t of_kernel;                     ///< the kernel's own note; user space writes 0
   struct Mapping mappings[kMaxMappings];  ///< sorted by start, disjoint
+  /// The same as `generation`.  The kernel may reuse and overwrite this memory for another process
+  /// while a walk reads it, from its start to its end.  A walk that reads this one before, and
+  /// `generation` after, notices that.
+  uint64_t last_generation;
 };
 
 enum {
@@ -190,6 +194,6 @@ struct ScriptFile {
 #ifdef __cplusplus
 static_assert(sizeof(PythonScript) == 80);
 static_assert(sizeof(RuleEntry) == 8 && sizeof(Mapping) == 32);
-static_assert(sizeof(ProcessMappings) == 32 + 32 * kMaxMappings);
+static_assert(sizeof(ProcessMappings) == 40 + 32 * kMaxMappings);
 }  // namespace pe::unwind
 #endif

@@ -103,7 +103,7 @@ static __always_inline void walk_stack(struct Scratch* scratch, struct ProcessMa
     return only_first_frame(scratch, regs, kStopNot64Bit);
   if (!is_up_to_date(process, tgid))
     return only_first_frame(scratch, regs, kStopStaleMappings);
-  const uint64_t generation = *(volatile uint64_t*)&process->generation;
+  const uint64_t generation = *(volatile uint64_t*)&process->last_generation;
   start_walk(scratch, regs);
   scratch->stop = kStopTooDeep;
   struct Walk walk = {.scratch = scratch, .process = process, .rules = table};
