@@ -59,7 +59,7 @@ typedef struct sp_sigprof_counts {
   uint64_t sampled_ns;       /* the time that they represent */
   uint64_t lost_samples;     /* not in the stream: a slow reader filled a ring, or writing failed */
   uint64_t lost_ns;          /* the time that lost samples would represent */
-  uint64_t cut_samples;      /* samples whose stack is deeper than its copy */
+  uint64_t cut_samples;      /* samples whose stack is deeper than its copy, or not copied */
   uint64_t threads;          /* threads that were sampled */
   uint64_t threads_refused;  /* maximum at one time: no timer (ulimit -i) or no memory */
   uint64_t threads_blocking; /* threads without samples, because they blocked SIGPROF */

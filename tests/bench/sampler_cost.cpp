@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
   const std::array<const char*, 2> environment{settings.c_str(), nullptr};
   inprocess::set_real_sigaction(::sigaction, ::sigaction);
   inprocess::begin_process(environment.data());
-  if (!inprocess::process.is_sampling)
+  if (!inprocess::process.samples())
     return 1;
   measure(stack_bytes, rounds);
   return 0;

@@ -21,16 +21,17 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   text += ",ring=" + std::to_string(first.ring_bytes);
   text += first.clock == Clock::kWall ? ",clock=wall" : ",clock=cpu";
   text += first.follows_forks ? ",follow=1" : ",follow=0";
+  text += ",filters=" + std::to_string(first.most_filters);
   text += ",socket=";
   text += first.socket.view();
   text += ",key=";
   text += first.key.view();
   const Settings second = parse_settings(text);
-  const bool is_same = second.socket.view() == first.socket.view() &&
-                       second.key.view() == first.key.view() && second.hz == first.hz &&
-                       second.clock == first.clock && second.stack_bytes == first.stack_bytes &&
-                       second.ring_bytes == first.ring_bytes &&
-                       second.follows_forks == first.follows_forks;
+  const bool is_same =
+      second.socket.view() == first.socket.view() && second.key.view() == first.key.view() &&
+      second.hz == first.hz && second.clock == first.clock &&
+      second.stack_bytes == first.stack_bytes && second.ring_bytes == first.ring_bytes &&
+      second.follows_forks == first.follows_forks && second.most_filters == first.most_filters;
   if (!is_same)
     std::abort();
   return 0;

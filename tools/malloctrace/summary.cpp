@@ -69,6 +69,7 @@ void Summary::add(const HeapOfProcess& process) {
   inherited_frees += header.inherited_frees;
   cut_stacks += header.cut_stacks;
   incomplete_stacks += header.incomplete_stacks;
+  closed += header.is_closed != 0 ? 1 : 0;
   dropped += header.dropped;
   full += header.full;
   early += header.early;
@@ -147,6 +148,8 @@ void add_losses(const Summary& summary, record::Closing& closing) {
   if (summary.inherited_frees > 0)
     closing.detail(plural(summary.inherited_frees, "free") + " of blocks from before a fork");
   add(summary.cut_stacks, "stack", " cut", "raise --max-depth");
+  add(summary.closed, "process", " traced only until it forbade itself system calls (seccomp)",
+      kManual);
   add(summary.incomplete_stacks, "stack", " not walked to the end",
       "see HOW STACKS END in pe-record(1)");
   add(summary.damaged, "number", " in shared memory that contradicted others",

@@ -35,6 +35,7 @@ struct Summary {
   // Failures, as in heap::Header.
   std::uint64_t failed = 0, unknown_frees = 0, inherited_frees = 0, cut_stacks = 0;
   std::uint64_t incomplete_stacks = 0, dropped = 0, full = 0, early = 0;
+  std::uint64_t closed = 0;  ///< processes whose tracing ended early
   std::uint64_t damaged = 0;
   std::uint64_t vanished = 0;  ///< see Processes
   std::map<std::string, std::uint64_t> refused;

@@ -78,6 +78,13 @@ bool says_that_sigprof_is_blocked(std::string_view status) noexcept {
   return set && (*set >> (SIGPROF - 1) & 1) != 0;
 }
 
+std::uint32_t filters_in(std::string_view status) noexcept {
+  std::string_view value = after("Seccomp_filters:\t", status);
+  if (value.empty())
+    value = after("Seccomp:\t", status);
+  return parse_number<std::uint32_t>(value.substr(0, value.find('\n'))).value_or(0);
+}
+
 std::uint64_t mapped_pages(std::string_view statm) noexcept {
   return parse_number<std::uint64_t>(statm.substr(0, statm.find(' '))).value_or(0);
 }

@@ -31,6 +31,10 @@ std::uint64_t resident_peak_bytes(std::string_view status) noexcept;
 /// Whether the thread blocks SIGPROF, according to its "status".
 bool says_that_sigprof_is_blocked(std::string_view status) noexcept;
 
+/// Returns how many filters of system calls (seccomp(2)) a thread has, from its "status".  Before
+/// Linux 5.9 that has only the mode: 2 stands for any number.
+std::uint32_t filters_in(std::string_view status) noexcept;
+
 /// Returns the number of mapped pages, from the text of /proc/self/statm; 0 if that is malformed.
 std::uint64_t mapped_pages(std::string_view statm) noexcept;
 

@@ -2,11 +2,6 @@
 #include "inprocess/runtime/stack_bounds.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <csignal>
 
 extern "C" {
 /// The address where the kernel has put the first thread's arguments (ld.so of glibc).
@@ -38,16 +33,6 @@ StackBounds own_stack_bounds(decltype(::pthread_getattr_np)* get_attributes) noe
     bounds = {reinterpret_cast<std::uint64_t>(low), reinterpret_cast<std::uint64_t>(low) + bytes};
   ::pthread_attr_destroy(&attributes);
   return bounds;
-}
-
-bool is_readable(std::uint64_t address) noexcept {
-  // rt_sigprocmask(2) reads the new set before it checks `how`, which is invalid here.  It fails
-  // with EINVAL if the set is readable, with EFAULT if not.  Filters of system calls (seccomp)
-  // allow it, because no signal handler works without it; they often forbid process_vm_readv(2).
-  constexpr std::uint64_t kSetBytes = 8;
-  constexpr int kNoHow = -1;
-  const std::uint64_t set = address & ~(kSetBytes - 1);
-  return ::syscall(SYS_rt_sigprocmask, kNoHow, set, nullptr, kSetBytes) == 0 || errno != EFAULT;
 }
 
 }  // namespace pe::inprocess

@@ -24,8 +24,4 @@ StackBounds first_stack_bounds() noexcept;
 StackBounds own_stack_bounds(
     decltype(::pthread_getattr_np)* get_attributes = ::pthread_getattr_np) noexcept;
 
-/// Whether the page of an address is readable.  Uses a system call that every program may make, and
-/// that changes nothing except errno.
-bool is_readable(std::uint64_t address) noexcept;
-
 }  // namespace pe::inprocess

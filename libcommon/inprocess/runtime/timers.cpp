@@ -53,9 +53,9 @@ bool ThreadTimer::start(const TimerRequest& request) noexcept {
 }
 
 void ThreadTimer::stop() noexcept {
-  if (is_running_)
+  if (is_running())
     ::syscall(SYS_timer_delete, number_);
-  is_running_ = false;
+  publish(is_running_, false);
 }
 
 bool set_process_timer(std::uint64_t period_ns) noexcept {

@@ -37,7 +37,7 @@
 
 namespace pe::inprocess {
 
-inline constexpr std::uint64_t kMagic = 0x35676e6973637065;  ///< "epcsing5", the layout's version
+inline constexpr std::uint64_t kMagic = 0x36676e6973637065;  ///< "epcsing6", the layout's version
 
 /// In /proc/PID/maps the file is "/memfd:<this>".
 inline constexpr const char* kMemoryName = "pe-sampler";
@@ -62,6 +62,14 @@ enum class BeganAs : std::uint32_t { kProgram, kFork };
 enum class TimerKind : std::uint32_t {
   kThread,   ///< one timer per thread
   kProcess,  ///< ITIMER_PROF of the whole process, if timers of threads are unavailable
+};
+
+/// Why sampling of a process has stopped early.
+enum class WhyStopped : std::uint32_t {
+  kNot,
+  kOwnTimer,    ///< the process uses ITIMER_PROF
+  kFilter,      ///< a filter of system calls forbids the return from handlers
+  kSmallStack,  ///< an alternate stack is too small, and ITIMER_PROF may interrupt any thread
 };
 
 inline constexpr std::size_t kWantedTids = 16;
@@ -89,12 +97,14 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint32_t maps_bytes;
 
   alignas(64) std::uint32_t threads;  ///< slots that were ever claimed: 0..threads-1
-  std::uint32_t has_stopped;          ///< 1: sampling stopped early: the process uses ITIMER_PROF
-  std::uint64_t without_room;         ///< threads that found all slots in use
-  std::uint64_t before_reader;        ///< ... or found slots that the reader had not freed yet
-  std::uint64_t without_timer;        ///< threads whose timer the kernel refused
-  std::uint64_t without_variables;    ///< threads of clone(2) in another's thread-local storage
-  std::uint64_t strays;               ///< SIGPROF signals that were neither ours nor the program's
+  std::uint32_t why_stopped;          ///< WhyStopped
+  std::uint32_t is_closed;          ///< 1: a filter of system calls forbids to sample more threads
+  std::uint64_t without_room;       ///< threads that found all slots in use
+  std::uint64_t before_reader;      ///< ... or found slots that the reader had not freed yet
+  std::uint64_t without_timer;      ///< threads whose timer the kernel refused
+  std::uint64_t without_stack;      ///< threads whose alternate stack is too small for a handler
+  std::uint64_t without_variables;  ///< threads of clone(2) in another's thread-local storage
+  std::uint64_t strays;             ///< SIGPROF signals that were neither ours nor the program's
   std::uint64_t left_out;  ///< programs started without the library, which would break them
 
   /// Written by the reader: threads that the process has not found itself.  0: none.
@@ -119,7 +129,8 @@ struct alignas(64) Thread {
   std::uint64_t weight;        ///< of `samples`, in periods of the timer, with overruns
   std::uint64_t lost_samples;  ///< dropped because the ring was full
   std::uint64_t lost_weight;
-  std::uint64_t cut_samples;  ///< samples with only a part of their stack
+  std::uint64_t cut_samples;       ///< samples with only a part of their stack
+  std::uint64_t uncopied_samples;  ///< ... without all of it, or without that of an interpreter
 
   // Written by the reader.
   alignas(64) std::uint64_t tail;

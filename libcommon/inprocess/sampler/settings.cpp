@@ -25,6 +25,8 @@ void set_field(std::string_view name, std::string_view value, Settings& settings
     set_number(value, 0, kMostRingBytes, settings.stack_bytes);
   else if (name == "ring")
     set_number(value, kLeastRingBytes, kMostRingBytes, settings.ring_bytes);
+  else if (name == "filters")
+    set_number(value, 0, ~std::uint32_t{0}, settings.most_filters);
   else if (name == "clock" && (value == "cpu" || value == "wall"))
     settings.clock = value == "wall" ? Clock::kWall : Clock::kCpu;
   else if (name == "follow" && (value == "0" || value == "1"))

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "inprocess/atomics.h"
+#include "inprocess/runtime/own_memory.h"
 #include "inprocess/runtime/pages.h"
 #include "inprocess/runtime/proc_self.h"
 
@@ -40,6 +41,7 @@ void ThreadTable::open(const Options& options, std::uint64_t cookie) noexcept {
   options_ = options;
   pid_ = own_pid();
   cookie_ = cookie;
+  can_copy_ = can_copy_own_memory();
 }
 
 void ThreadTable::free_rings() noexcept {
@@ -158,9 +160,13 @@ void ThreadTable::take(std::uint32_t number, const siginfo_t& signal,
   if (weight == 0)
     return;
   RingWriter ring(slot.shared, slot.ring, options_.ring_bytes);
-  take_sample(
-      {.thread = slot.shared, .ring = ring, .settings = options_, .pid = pid_, .stack = slot.stack},
-      weight, context);
+  take_sample({.thread = slot.shared,
+               .ring = ring,
+               .settings = options_,
+               .pid = pid_,
+               .stack = slot.stack,
+               .can_copy = can_copy_},
+              weight, context);
 }
 
 std::uint32_t ThreadTable::used() const noexcept { return load_published(used_); }

@@ -86,6 +86,7 @@ class ThreadTable {
   std::uint32_t used_;
   std::uint32_t next_find_;  ///< where to search first: each scan lists threads in the same order
   bool is_closed_;
+  bool can_copy_;  ///< see can_copy_own_memory()
   std::array<Slot, kMost> slots_;
 };
 

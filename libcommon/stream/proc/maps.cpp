@@ -189,6 +189,10 @@ std::optional<ThreadStatus> parse_thread_status(std::string_view text) {
   status.pending_signals = set_or_empty(status_field(text, "SigPnd"));
   status.blocked_signals = set_or_empty(status_field(text, "SigBlk"));
   status.effective_capabilities = set_or_empty(status_field(text, "CapEff"));
+  const std::string_view filters = status_field(text, "Seccomp_filters");
+  status.filters =
+      parse_number<std::uint32_t>(filters.empty() ? status_field(text, "Seccomp") : filters)
+          .value_or(0);
   return status.pid == 0 ? std::nullopt : std::optional(status);
 }
 

@@ -56,6 +56,8 @@ struct ThreadStatus {
   // In these sets, bit N - 1 is signal N, and bit N is capability N.
   std::uint64_t pending_signals = 0, blocked_signals = 0;  ///< of this thread, not its process
   std::uint64_t effective_capabilities = 0;
+  /// Number of its filters of system calls (seccomp(2)); before Linux 5.9, 2 stands for any number.
+  std::uint32_t filters = 0;
 };
 std::optional<ThreadStatus> status_of(pid_t tid);
 std::optional<ThreadStatus> own_status();  ///< this process's, in any pid namespace of /proc

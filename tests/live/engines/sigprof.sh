@@ -100,6 +100,26 @@ wait $! 2>/dev/null
 pe-symbolize -q "$dir/stream" 2>/dev/null | stackfold >"$dir/folded" 2>"$dir/fold-said"
 at_least 'before it was killed' 90 "$(share ';work;' "$dir/folded")"
 
+# Programs that do what is dangerous beside a profiler do not die of it.  A library profiles them.
+cat >"$dir/profiled.c" <<'END'
+#include <fcntl.h>
+#include <stackpipe/sigprof.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void start(void) {
+  sp_sigprof_options options = SP_SIGPROF_OPTIONS;
+  options.hz = 999;
+  options.clock = SP_SIGPROF_WALL;
+  if (sp_sigprof_start(&options, open("/dev/null", O_WRONLY)) != SP_SIGPROF_OK)
+    abort();
+}
+__attribute__((destructor)) static void stop(void) { sp_sigprof_stop(NULL); }
+END
+cc -shared -fPIC -I "$(dirname "$0")/../../../include" -o "$dir/profiled.so" "$dir/profiled.c" "$PE_SIGPROF"
+for name in coroutines protecting unmapping protecting unmapping userfaults jit collector storm jumps nested loads; do
+  LD_LIBRARY_PATH=$(dirname "$PE_SIGPROF") LD_PRELOAD=$dir/profiled.so "$PE_ODD_PROGRAMS" $name 0.3
+  expect "$name: status" 7 $?
+done
+
 # Runs the example as its users do.
 example_holds() {
   "$PE_EXAMPLE" 3 >"$dir/folded" 2>"$dir/said" || fail "example: status $?: $(cat "$dir/said")"

@@ -33,6 +33,14 @@ std::set<pid_t> tasks() {
 
 BOOST_AUTO_TEST_SUITE(sigprof_proc_self)
 
+BOOST_AUTO_TEST_CASE(filters_are_counted_or_only_known_to_be_there) {
+  using inprocess::filters_in;
+  BOOST_TEST(filters_in("NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\nx:\t4\n") == 3U);
+  BOOST_TEST(filters_in("Seccomp:\t2\n") == 2U);
+  BOOST_TEST(filters_in("Seccomp:\tx\n") == 0U);
+  BOOST_TEST(filters_in("") == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(the_signals_that_a_thread_blocks_are_read_from_its_status) {
   using inprocess::says_that_sigprof_is_blocked;
   // SIGPROF is 27: bit 26.

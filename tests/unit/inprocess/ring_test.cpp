@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "inprocess/sampler/core/ring_writer.h"
@@ -89,6 +90,36 @@ BOOST_AUTO_TEST_CASE(records_come_out_as_they_went_in_all_around_the_ring) {
     BOOST_TEST(next == sent.size());
   }
   BOOST_TEST(ring.thread.head > 100 * Ring::kBytes);
+}
+
+// With ThreadSanitizer this shows that the reader sees no byte before it is written, and that the
+// writer overwrites none before it is read.
+BOOST_AUTO_TEST_CASE(a_reader_in_another_thread_sees_whole_records_in_order) {
+  constexpr std::uint32_t kRecords = 3000;
+  Ring ring;
+  std::thread writer([&ring] {
+    for (std::uint32_t number = 0; number < kRecords;)
+      if (ring.write(number, stack_of(8 * (number % 97), number)))
+        ++number;
+      else
+        std::this_thread::yield();
+  });
+  std::uint32_t next = 0;
+  std::uint64_t tail = 0;
+  while (next < kRecords) {
+    const std::uint64_t head = inprocess::load_published(ring.thread.head);
+    std::vector<std::byte> bytes;
+    for (; tail != head; ++tail)
+      bytes.push_back(ring.bytes[tail % Ring::kBytes]);
+    inprocess::publish(ring.thread.tail, tail);
+    const bool is_whole = for_each_sample(bytes, [&](const stream::Sample& sample) {
+      BOOST_TEST(sample.tid == next);
+      BOOST_TEST(std::ranges::equal(sample.user_stack, stack_of(8 * (next % 97), next)));
+      ++next;
+    });
+    BOOST_REQUIRE(is_whole);
+  }
+  writer.join();
 }
 
 BOOST_AUTO_TEST_CASE(a_full_ring_takes_nothing_and_keeps_what_it_has) {

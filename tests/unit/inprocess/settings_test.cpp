@@ -18,8 +18,8 @@ using pe::inprocess::ShortText;
 BOOST_AUTO_TEST_SUITE(sampler_settings)
 
 BOOST_AUTO_TEST_CASE(reads_every_field) {
-  const Settings all =
-      parse_settings("socket=a-b.1,key=k,hz=250,clock=wall,stack=8192,ring=65536,follow=0");
+  const Settings all = parse_settings(
+      "socket=a-b.1,key=k,hz=250,clock=wall,stack=8192,ring=65536,follow=0,filters=3");
   BOOST_TEST(all.socket.view() == "a-b.1");
   BOOST_TEST(all.key.view() == "k");
   BOOST_TEST(all.hz == 250U);
@@ -27,6 +27,7 @@ BOOST_AUTO_TEST_CASE(reads_every_field) {
   BOOST_TEST(all.stack_bytes == 8192U);
   BOOST_TEST(all.ring_bytes == 65536U);
   BOOST_TEST(!all.follows_forks);
+  BOOST_TEST(all.most_filters == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_said_is_cpu_time_and_followed_and_off) {
@@ -34,6 +35,7 @@ BOOST_AUTO_TEST_CASE(nothing_said_is_cpu_time_and_followed_and_off) {
   BOOST_TEST(none.socket.view().empty());
   BOOST_TEST((none.clock == Clock::kCpu));
   BOOST_TEST(none.follows_forks);
+  BOOST_TEST(none.most_filters == ~0U);
 }
 
 BOOST_AUTO_TEST_CASE(malformed_and_unbounded_fields_mean_nothing) {

@@ -38,7 +38,7 @@
 
 namespace pe::heap {
 
-inline constexpr std::uint64_t kMagic = 0x3270616568657073;  ///< "speheap2", the layout's version
+inline constexpr std::uint64_t kMagic = 0x3370616568657073;  ///< "speheap3", the layout's version
 
 /// The offset of each section, and the number of elements that it has room for.
 inline constexpr std::uint64_t kModulesAt = std::uint64_t{1} << 20;
@@ -84,7 +84,7 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint32_t peak_version;
   std::uint32_t peak_tick;
   std::uint32_t has_threads;  ///< 1: several threads have allocated: the peak is within slack
-  std::uint32_t unused;
+  std::uint32_t is_closed;    ///< 1: tracing has ended early: the process forbids itself calls
   std::uint64_t slack_bytes;  ///< the maximum error of the peak
 
   // Failures, and calls that were no ordinary allocation.

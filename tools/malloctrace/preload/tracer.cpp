@@ -23,7 +23,6 @@
 #include "inprocess/runtime/thread_sanitizer.h"
 #include "malloctrace/preload/hooks/real_functions.h"
 #include "malloctrace/preload/memory/boot_memory.h"
-#include "malloctrace/preload/stacks/stack_end.h"
 
 namespace pe::malloctrace {
 
@@ -43,7 +42,7 @@ struct Process {
   bool has_settings;
   bool is_under_valgrind;
   bool has_key;
-  bool is_off;
+  std::uint32_t is_off;       ///< accessed by atomics.h only
   bool has_begun;             ///< true also if tracing is off
   std::uint32_t early_count;  ///< allocations before the start
   std::uint32_t pid;          ///< of the tracer's process; 0: none yet
@@ -54,7 +53,7 @@ struct Process {
 constinit Process
     process{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
 
-/// Adds a thread's walks since the last call to the header.
+/// Adds a thread's walks and memory since the last call to the header.
 void tell_counts(Thread& thread) noexcept {
   heap::Header& header = thread.tracer->shared.header();
   const StackWalk::Counts& now = thread.walk.counts();
@@ -62,6 +61,9 @@ void tell_counts(Thread& thread) noexcept {
   count_up(header.frames_walked, now.walked - thread.told.walked);
   count_up(header.frames_reused, now.reused - thread.told.reused);
   thread.told = now;
+  const std::uint64_t bytes = sizeof(Thread) + thread.walk.private_bytes();
+  count_up(header.private_bytes, bytes - thread.told_private_bytes);
+  thread.told_private_bytes = bytes;
 }
 
 std::uint32_t slot_of(const Thread& thread) noexcept {
@@ -79,8 +81,7 @@ void close_thread(Thread& thread) noexcept {
     publish(thread.sums->tid, 0U);
     tracer.free_slots[tracer.free_slot_count++] = slot;
   }
-  count_up(tracer.shared.header().private_bytes,
-           std::uint64_t{0} - sizeof(Thread) - thread.walk.private_bytes());
+  count_up(tracer.shared.header().private_bytes, std::uint64_t{0} - thread.told_private_bytes);
   thread.walk.stop();
   thread.added.stop();
   thread_state.thread = nullptr;
@@ -93,7 +94,7 @@ void close_thread(Thread& thread) noexcept {
 void end_thread(void* memory) noexcept {
   auto* thread = static_cast<Thread*>(memory);
   // The thread may be that of a parent process, whose memory may be gone.
-  if (thread != thread_state.thread || !thread->is_ready)
+  if (thread != thread_state.thread || !thread->is_ready || load_relaxed(process.is_off) != 0)
     return;
   if (++thread_state.destructions < PTHREAD_DESTRUCTOR_ITERATIONS &&
       ::pthread_setspecific(process.key, thread) == 0)
@@ -234,17 +235,18 @@ Tracer* running_tracer() noexcept {
     inprocess::be_silent();
     leave_parent();
   }
-  process.is_off =
-      process.settings.socket.view().empty() || (is_fork && !process.settings.follows_forks);
+  const bool is_wanted =
+      !process.settings.socket.view().empty() && (!is_fork || process.settings.follows_forks);
   Failure failure;
-  if (!process.is_off && !start_process(is_fork, failure)) {
-    process.is_off = true;
+  store_relaxed(process.is_off, is_wanted ? 0U : 1U);
+  if (is_wanted && !start_process(is_fork, failure)) {
+    store_relaxed(process.is_off, 1U);
     unmap_all();
     explain(failure);
   }
   process.has_begun = true;
-  prepare_filter(process.is_off || process.settings.sample_bytes != 0);
-  return process.is_off ? nullptr : process.tracer;
+  prepare_filter(load_relaxed(process.is_off) != 0 || process.settings.sample_bytes != 0);
+  return load_relaxed(process.is_off) != 0 ? nullptr : process.tracer;
 }
 
 heap::ThreadSums* take_slot(Tracer& tracer) noexcept {
@@ -265,9 +267,10 @@ heap::ThreadSums* take_slot(Tracer& tracer) noexcept {
   return &sums;
 }
 
-StackEnd end_of_this_stack(std::uint64_t sp) noexcept {
-  Thread& thread = *thread_state.thread;
-  return end_of_stack(thread, sp);
+/// Coroutines and signals (alternate stacks) have other stacks than the thread's own.
+StackEnd end_of_stack(std::uint64_t sp) noexcept {
+  const inprocess::StackBounds& own = thread_state.thread->stack;
+  return own.contains(sp) ? StackEnd{own.end} : StackEnd{0, true};
 }
 
 Thread* make_thread(Tracer& tracer) noexcept {
@@ -275,20 +278,19 @@ Thread* make_thread(Tracer& tracer) noexcept {
   if (thread == nullptr)
     return nullptr;
   thread->tracer = &tracer;
-  if (!thread->walk.start(tracer.codes, tracer.settings.depth, end_of_this_stack) ||
+  if (!thread->walk.start(tracer.codes, tracer.settings.depth, end_of_stack) ||
       (thread->sums = take_slot(tracer)) == nullptr) {
     thread->walk.stop();
     unmap_private(thread, sizeof(Thread));
     return nullptr;
   }
-  heap::Header& header = tracer.shared.header();
   thread->account.open(tracer.shared, slot_of(*thread), tracer.ledger);
   thread->stack = inprocess::own_stack_bounds(real.pthread_getattr_np);
   thread->distance.start(reinterpret_cast<std::uint64_t>(thread) ^ monotonic_ns());
   // A forked child continues where its parent was: it has come here at the end of a distance.
   if (tracer.settings.sample_bytes != 0 && thread_state.sample_left == 0)
     thread_state.sample_left = thread->distance.next(tracer.settings.sample_bytes);
-  count_up(header.private_bytes, sizeof(Thread) + thread->walk.private_bytes());
+  tell_counts(*thread);
   thread->is_late = thread_state.is_late;
   if (!thread->is_late)
     ::pthread_setspecific(process.key, thread);
@@ -304,7 +306,7 @@ Thread* begin_thread() noexcept {
   if (thread_state.is_starting)
     return nullptr;
   // Tracing is also off in its children, as long as they run no other program.
-  if (process.is_off) {
+  if (load_relaxed(process.is_off) != 0) {
     thread_state.sample_left = kNever;
     return nullptr;
   }
@@ -348,9 +350,7 @@ std::uint32_t add_site(Thread& thread, const WalkedStack& stack) noexcept {
 
 std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept {
   const unwind::FrameState caller{frame[1], reinterpret_cast<std::uint64_t>(frame + 2), frame[0]};
-  const StackEnd end = thread.stack.contains(caller.sp) ? StackEnd{thread.stack.end}
-                                                        : end_of_stack(thread, caller.sp);
-  const WalkedStack stack = thread.walk.walk(caller, end);
+  const WalkedStack stack = thread.walk.walk(caller, end_of_stack(caller.sp));
   heap::Header& header = thread.tracer->shared.header();
   if (thread.walk.is_cut()) [[unlikely]]
     count_up(header.cut_stacks);
@@ -376,7 +376,8 @@ void begin_process(const char* const* environment) noexcept {
 
 void note_end() noexcept {
   Tracer* tracer = process.tracer;
-  if (tracer == nullptr || tracer->shared.base() == nullptr || process.pid != own_pid())
+  if (load_relaxed(process.is_off) != 0 || tracer == nullptr || tracer->shared.base() == nullptr ||
+      process.pid != own_pid())
     return;
   heap::Header& header = tracer->shared.header();
   if (Thread* thread = thread_state.thread; thread != nullptr && thread->is_ready)
@@ -391,6 +392,15 @@ void note_end() noexcept {
   store_relaxed(header.resident_peak_bytes,
                 inprocess::resident_peak_bytes(inprocess::read_proc("/proc/self/status", room)));
   store_relaxed(header.has_ended, 1U);
+}
+
+void stop_for_filter() noexcept {
+  if (!is_own_process())
+    return;
+  note_end();
+  store_relaxed(process.tracer->shared.header().is_closed, 1U);
+  store_relaxed(process.tracer->is_closed, 1U);
+  store_relaxed(process.is_off, 1U);
 }
 
 bool is_traced() noexcept { return process.tracer != nullptr; }
@@ -414,7 +424,9 @@ void tell_left_out() noexcept {
     link.send_reason({"built with AddressSanitizer", 0});
 }
 
-bool is_own_process() noexcept { return process.tracer != nullptr && process.pid == own_pid(); }
+bool is_own_process() noexcept {
+  return process.tracer != nullptr && load_relaxed(process.is_off) == 0 && process.pid == own_pid();
+}
 
 void note_unloaded() noexcept {
   if (const Hook hook; hook)

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "inprocess/runtime/own_maps.h"
 #include "inprocess/runtime/stack_bounds.h"
 #include "malloctrace/preload/memory/account.h"
 #include "malloctrace/preload/memory/live_blocks.h"
@@ -52,6 +51,7 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
   std::uint32_t free_slot_count;
   std::uint64_t told_private_bytes;  ///< bytes of the process's tables that the header includes
   bool is_fork;
+  std::uint32_t is_closed;  ///< see stop_for_filter(); accessed by atomics.h only
 };
 
 /// The data of a thread.  In zeroed memory.
@@ -72,10 +72,9 @@ struct Thread {
   Account account;
   heap::ThreadSums* sums;
   inprocess::StackBounds stack;
-  inprocess::StackBounds foreign_stack;  ///< another one that it has been on
   SampleDistance distance;
-  StackWalk::Counts told;  ///< the part of walk.counts() that the header includes
-  inprocess::MapsRoom room;
+  StackWalk::Counts told;            ///< the part of walk.counts() that the header includes
+  std::uint64_t told_private_bytes;  ///< the part of its memory that the header includes
 };
 
 /// The data that each hook reads first.
@@ -107,6 +106,9 @@ std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept;
 void prepare_filter(bool knows_few) noexcept;
 /// Notes that the process is about to end, by exit(3) or _exit(2).
 void note_end() noexcept;
+/// Ends tracing of the process for good, because a filter of system calls (seccomp(2)) will end it
+/// if it makes our calls.
+void stop_for_filter() noexcept;
 /// Whether the process is traced.
 bool is_traced() noexcept;
 /// Whether a range of addresses contains memory that the tracer has mapped.
@@ -150,6 +152,10 @@ class Hook {
       thread_ = begin_thread();
     if (thread_ == nullptr)
       return;
+    if (load_relaxed(thread_->tracer->is_closed) != 0) [[unlikely]] {
+      thread_ = nullptr;
+      return;
+    }
     if (thread_->is_busy) [[unlikely]] {
       count_up(thread_->tracer->shared.header().dropped);
       thread_ = nullptr;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "inprocess/atomics.h"
@@ -28,46 +29,98 @@ KernelSet kernel_set(const sigset_t& set) noexcept {
   return bits;
 }
 
-/// The actions that the program has set for SIGPROF.  Handlers may read them at any time, so a new
-/// action is written to another element before `current` selects it.
-struct ProgramActions {
-  std::array<struct sigaction, 8> all;
-  std::uint32_t current;
-  bool has_masked_all;  ///< it has blocked "all" signals somewhere, and we left SIGPROF out
+/// The actions that the program has set for SIGPROF.  Handlers may read them while threads set
+/// them, and a handler may set one in the middle of that.
+class ProgramActions {
+ public:
+  [[nodiscard]] struct sigaction get() const noexcept {
+    struct sigaction action = {};
+    while (!read(load_published(current_), action)) {
+    }
+    return action;
+  }
+  /// Returns the one before.
+  struct sigaction exchange(const struct sigaction& action) noexcept {
+    const std::uint32_t number = __atomic_add_fetch(&last_, 1U, __ATOMIC_RELAXED);
+    write(number, action);
+    const struct sigaction none = {};
+    for (;;) {
+      struct sigaction before = {};
+      const std::uint32_t now = load_published(current_);
+      const bool is_read = read(now, before);
+      if (change(current_, now, number))
+        return is_read ? before : none;
+    }
+  }
+
+ private:
+  using Words = std::array<std::uint64_t, sizeof(struct sigaction) / sizeof(std::uint64_t)>;
+  struct Element {
+    std::uint32_t
+        number;  ///< of the action in `words`; they are being written if it is another one
+    Words words;
+  };
+
+  void write(std::uint32_t number, const struct sigaction& action) noexcept {
+    Element& element = all_[number % all_.size()];
+    __atomic_exchange_n(&element.number, ~number, __ATOMIC_ACQ_REL);
+    const auto words = std::bit_cast<Words>(action);
+    for (std::size_t i = 0; i < words.size(); ++i)
+      store_relaxed(element.words[i], words[i]);
+    publish(element.number, number);
+  }
+  /// Returns false if the element has been reused.
+  bool read(std::uint32_t number, struct sigaction& action) const noexcept {
+    auto& element = const_cast<Element&>(all_[number % all_.size()]);  // NOLINT: adds 0
+    if (load_published(element.number) != number)
+      return false;
+    Words words;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      words[i] = load_relaxed(element.words[i]);
+    action = std::bit_cast<struct sigaction>(words);
+    return __atomic_fetch_add(&element.number, 0U, __ATOMIC_ACQ_REL) == number;
+  }
+
+  std::array<Element, 32> all_;
+  std::uint32_t current_, last_;
+};
+
+struct Program {
+  ProgramActions actions;
+  std::uint32_t
+      has_masked_all;  ///< it has blocked "all" signals somewhere, and we left SIGPROF out
   SigactionFunction next_sigaction, libc_sigaction;  ///< see set_real_sigaction()
 };
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
-constinit ProgramActions program{};
-
-struct sigaction program_action() noexcept {
-  return program.all[load_published(program.current) % program.all.size()];
-}
-
-void keep_program_action(const struct sigaction& action) noexcept {
-  const std::uint32_t next = program.current + 1;
-  program.all[next % program.all.size()] = action;
-  publish(program.current, next);
-}
+constinit Program program{};
 
 /// Records a sample of the thread in a slot.
 void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& context) noexcept {
   Thread& thread = process.thread(slot);
   RingWriter ring(thread, process.ring(slot), process.settings.ring_bytes);
-  take_script(process.header().script, load_relaxed(thread.tid) == process.pid,
-              process.own[slot].script_state, record_bytes(process.settings.stack_bytes), ring);
+  const bool can_copy = load_relaxed(process.can_copy) != 0;
+  ScriptRoom* const rooms = can_copy ? process.script_rooms : nullptr;
+  if (!take_script(process.header().script,
+                   {.room = rooms != nullptr ? rooms + slot : nullptr,
+                    .known = process.own[slot].script_state,
+                    .is_first_thread = load_relaxed(thread.tid) == process.pid},
+                   record_bytes(process.settings.stack_bytes), ring))
+    count_own(thread.uncopied_samples, std::uint64_t{1});
   take_sample({.thread = thread,
                .ring = ring,
                .settings = process.settings,
                .pid = process.pid,
-               .stack = process.own[slot].stack},
+               .stack = process.own[slot].stack,
+               .can_copy = can_copy},
               weight, context);
 }
 
 void sample_timer(const siginfo_t& info, const ucontext_t& context) noexcept {
   const auto slot = static_cast<std::uint32_t>(value_of_timer(info));
-  if (slot >= process.max_threads || !process.own[slot].is_armed || !is_slot_of_this_thread(slot))
+  if (slot >= process.max_threads || load_relaxed(process.own[slot].is_armed) == 0 ||
+      !is_slot_of_this_thread(slot))
     return;
-  if (load_relaxed(process.header().wanted_tids[0]) != 0)
+  if (load_relaxed(process.is_closed) == 0 && load_relaxed(process.header().wanted_tids[0]) != 0)
     begin_wanted_threads();
   const std::uint32_t weight = process.own[slot].timer.weight_of(info);
   if (weight != 0 && load_relaxed(process.thread(slot).is_unwanted) == 0)
@@ -85,7 +138,7 @@ bool take_ours(const siginfo_t& info, const ucontext_t& context) noexcept {
   const KeepErrno keep;
   const bool is_of_timer =
       process.cookie != 0 && (value_of_timer(info) & kCookieBits) == process.cookie;
-  if (!process.is_sampling)
+  if (!process.samples())
     return is_of_timer;  // the last signals of stopped timers
   if (is_of_timer) {
     sample_timer(info, context);
@@ -100,9 +153,9 @@ bool take_ours(const siginfo_t& info, const ucontext_t& context) noexcept {
 
 /// Does what the kernel does with an unhandled SIGPROF: ends the process.
 void do_default() noexcept {
-  if (program.has_masked_all) {
+  if (load_relaxed(program.has_masked_all) != 0) {
     // Without us the signal would stay pending, for a sigwait(3) or for ever.
-    if (process.is_sampling)
+    if (process.samples())
       count_up(process.header().strays);
     return;
   }
@@ -112,7 +165,7 @@ void do_default() noexcept {
 /// Calls the program's handler under the mask that the kernel would have set, because that handler
 /// may leave by a jump.
 void call_program(int signal, siginfo_t* info, ucontext_t* context) noexcept {
-  const struct sigaction action = program_action();
+  const struct sigaction action = program.actions.get();
   if (action.sa_handler == SIG_IGN)
     return;
   if (action.sa_handler == SIG_DFL)
@@ -120,7 +173,7 @@ void call_program(int signal, siginfo_t* info, ucontext_t* context) noexcept {
   if ((action.sa_flags & SA_RESETHAND) != 0) {
     struct sigaction none = {};
     none.sa_handler = SIG_DFL;
-    keep_program_action(none);
+    program.actions.exchange(none);
   }
   const KernelSet mask = kernel_set(context->uc_sigmask) | kernel_set(action.sa_mask) |
                          ((action.sa_flags & SA_NODEFER) != 0 ? 0 : kernel_set_of(SIGPROF));
@@ -148,15 +201,23 @@ bool install_handler() noexcept {
   struct sigaction old = {};
   if (program.libc_sigaction == nullptr || !set_handler(program.libc_sigaction, handle, true, &old))
     return false;
-  keep_program_action(old);
+  program.actions.exchange(old);
   unblock_for_samples();
   return true;
 }
 
+void remove_handler() noexcept {
+  struct sigaction action = {};
+  action.sa_handler = SIG_IGN;  // POSIX: discards pending signals of all threads
+  program.libc_sigaction(SIGPROF, &action, nullptr);
+  action = program.actions.get();
+  program.next_sigaction(SIGPROF, &action, nullptr);
+}
+
 void set_program_action(const struct sigaction* action, struct sigaction* old) noexcept {
-  const struct sigaction before = program_action();
+  const struct sigaction before =
+      action != nullptr ? program.actions.exchange(*action) : program.actions.get();
   if (action != nullptr) {
-    keep_program_action(*action);
     // A program that relies on interruption by its own signal is interrupted.  A sanitizer decides
     // when the program's handler is called, because that handler may call the sanitizer's runtime.
     if (is_function(*action))
@@ -168,7 +229,7 @@ void set_program_action(const struct sigaction* action, struct sigaction* old) n
     *old = before;
 }
 
-bool has_program_handler() noexcept { return is_function(program_action()); }
+bool has_program_handler() noexcept { return is_function(program.actions.get()); }
 
 void unblock_for_samples() noexcept {
   if (!has_program_handler())
@@ -176,14 +237,14 @@ void unblock_for_samples() noexcept {
 }
 
 const sigset_t* without_samples(const sigset_t* set, sigset_t& room) noexcept {
-  if (set == nullptr || !process.is_sampling || has_program_handler())
+  if (set == nullptr || !process.samples() || has_program_handler())
     return set;
   // A set that also contains SIGVTALRM, another timer's signal, is meant for all signals.  A set
   // without it names SIGPROF on purpose.
   const KernelSet bits = kernel_set(*set);
   if ((bits & kernel_set_of(SIGPROF)) == 0 || (bits & kernel_set_of(SIGVTALRM)) == 0)
     return set;
-  program.has_masked_all = true;
+  store_relaxed(program.has_masked_all, 1U);
   room = *set;
   ::sigdelset(&room, SIGPROF);
   return &room;

@@ -16,6 +16,9 @@ namespace pe::inprocess {
 /// failure; errno has the reason.
 bool install_handler() noexcept;
 
+/// Gives the signal back to the program for good.  Discards signals that are pending.
+void remove_handler() noexcept;
+
 /// Emulates sigaction(2) for SIGPROF to the program.  Only while our handler is installed.
 void set_program_action(const struct sigaction* action, struct sigaction* old) noexcept;
 /// Whether the program has a handler for SIGPROF.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "inprocess/atomics.h"
 #include "inprocess/keep_errno.h"
 #include "inprocess/runtime/messages.h"
+#include "inprocess/runtime/own_memory.h"
 #include "inprocess/runtime/pages.h"
 #include "inprocess/runtime/proc_self.h"
 #include "inprocess/runtime/settings_text.h"
@@ -23,7 +25,9 @@
 #include "inprocess/runtime/thread_sanitizer.h"
 #include "inprocess/runtime/tick.h"
 #include "inprocess/runtime/timers.h"
+#include "inprocess/sampler/core/alternate_stack.h"
 #include "inprocess/sampler/core/handler.h"
+#include "inprocess/sampler/core/own_calls.h"
 #include "inprocess/sampler/core/slots.h"
 
 namespace pe::inprocess {
@@ -121,8 +125,11 @@ void leave_memory() noexcept {
     ::syscall(SYS_munmap, process.shared, process.shared_bytes);
   if (process.own != nullptr)
     ::syscall(SYS_munmap, process.own, process.max_threads * sizeof(OwnThread));
+  if (process.script_rooms != nullptr)
+    ::syscall(SYS_munmap, process.script_rooms, process.max_threads * sizeof(ScriptRoom));
   process.shared = nullptr;
   process.own = nullptr;
+  process.script_rooms = nullptr;
 }
 
 /// Keeps the slot that was claimed for the calling thread when it was found.  From now on we notice
@@ -131,7 +138,7 @@ void leave_memory() noexcept {
 void keep_found_slot(std::uint32_t slot) noexcept {
   // pthread_setspecific(3) allocates for higher keys (PTHREAD_KEY_2NDLEVEL_SIZE of glibc).
   constexpr pthread_key_t kPlainKeys = 32;
-  process.own[slot].is_found = false;
+  store_relaxed(process.own[slot].is_found, 0U);
   slot_plus_one = slot + 1;
   if (std::uint64_t* counted = std::exchange(refused_in, nullptr))
     count_up(*counted, ~std::uint64_t{0});  // one less
@@ -143,10 +150,12 @@ void keep_found_slot(std::uint32_t slot) noexcept {
 /// Runs at a thread's end, as the key's destructor.
 void end_thread(void* memory) noexcept {
   const auto slot = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(memory)) - 1;
-  if (slot + 1 != slot_plus_one || !process.is_sampling || !is_own_process())
+  if (slot + 1 != slot_plus_one || !process.samples() || load_relaxed(process.is_closed) != 0 ||
+      !is_own_process())
     return;
   const KeepErrno keep;
   disarm(slot);
+  remove_alternate_stack(process.own[slot].added_stack);
   slot_plus_one = 0;
   ::prctl(PR_GET_NAME, process.thread(slot).name);
   give_back(slot);
@@ -175,6 +184,7 @@ std::uint32_t begin_this_thread(StackBounds stack) noexcept {
     return kNoSlot;
   }
   process.own[slot].stack = stack;
+  process.own[slot].added_stack = add_alternate_stack(stack);
   ::prctl(PR_GET_NAME, process.thread(slot).name);
   slot_plus_one = slot + 1;
   ::pthread_setspecific(process.key, reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
@@ -200,7 +210,7 @@ bool begin_timers(StackBounds stack) noexcept {
     return false;
   process.timer_kind = TimerKind::kProcess;
   process.header().timer_kind = static_cast<std::uint32_t>(TimerKind::kProcess);
-  process.own[slot].is_armed = true;
+  store_relaxed(process.own[slot].is_armed, 1U);
   return set_process_timer(process.settings.period_ns());
 }
 
@@ -208,6 +218,9 @@ bool begin_timers(StackBounds stack) noexcept {
 bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
   failure = {"clang's ThreadSanitizer is part of it", 0};
   if (is_thread_sanitizer_in_program())
+    return false;
+  failure = {"a filter of system calls (seccomp) is in force that pe-record does not have", 0};
+  if (!is_fork && count_filters() > process.settings.most_filters)
     return false;
   failure = {"no memory", 0};
   process.pid = own_pid();
@@ -219,11 +232,14 @@ bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
   process.own = map_pages<OwnThread>(process.max_threads * sizeof(OwnThread));
   if (process.own == nullptr)
     return false;
+  process.script_rooms = map_pages<ScriptRoom>(process.max_threads * sizeof(ScriptRoom));
+  if (!is_fork)
+    process.can_copy = can_copy_own_memory() ? 1 : 0;
   constexpr std::uint64_t kLowHalf = 0xffffffff;
   process.cookie =
       (scattered(last_tick_ns() ^ reinterpret_cast<std::uint64_t>(process.own), kLowHalf) + 1)
       << 32;
-  process.is_sampling = true;
+  store_relaxed(process.is_sampling, 1U);
   failure = {"cannot handle SIGPROF", 0};
   if (!process.has_handler && !install_handler())
     return false;
@@ -242,7 +258,7 @@ void start_or_say_why(bool is_fork, StackBounds stack) noexcept {
   Failure failure;
   if (process.settings.socket.view().empty() || start(is_fork, stack, failure))
     return;
-  process.is_sampling = false;
+  store_relaxed(process.is_sampling, 0U);
   if (failure.error == ECONNREFUSED)
     return;  // the recording is over and does not include this process
   report_failure(kTool, "is not sampled: ", failure);
@@ -251,18 +267,22 @@ void start_or_say_why(bool is_fork, StackBounds stack) noexcept {
 /// Runs in the child of a fork(2), which has one thread and no timers.  An allocator may hold all
 /// its locks until later fork handlers have run.
 void begin_child() noexcept {
-  if (!process.is_sampling)
+  if (!process.samples())
     return;
   const KeepErrno keep;
-  const StackBounds stack =
-      slot_plus_one != 0 ? process.own[slot_plus_one - 1].stack : StackBounds{};
-  process.is_sampling = false;
+  const OwnThread before = slot_plus_one != 0 ? process.own[slot_plus_one - 1] : OwnThread{};
+  const bool is_paused = slot_plus_one != 0 && before.is_armed == 0;
+  store_relaxed(process.is_sampling, 0U);
   slot_plus_one = 0;
   refused_in = nullptr;
+  if (load_relaxed(process.is_closed) != 0 || is_paused)
+    return;
   process.parents_script = process.header().script;
   leave_memory();
   if (process.settings.follows_forks)
-    start_or_say_why(true, stack);
+    start_or_say_why(true, before.stack);
+  if (slot_plus_one != 0)
+    process.own[slot_plus_one - 1].added_stack = before.added_stack;
 }
 
 }  // namespace
@@ -279,14 +299,15 @@ void begin_process(const char* const* environment) noexcept {
 }
 
 void begin_thread() noexcept {
-  if (!process.is_sampling || !is_own_process() || slot_plus_one != 0)
+  if (!process.samples() || load_relaxed(process.is_closed) != 0 || !is_own_process() ||
+      slot_plus_one != 0)
     return;
   const KeepErrno keep;
   is_beginning = true;
   unblock_for_samples();
   const std::uint32_t slot = begin_this_thread(own_stack_bounds());
   is_beginning = false;
-  if (slot != kNoSlot && !process.own[slot].is_armed) {
+  if (slot != kNoSlot && load_relaxed(process.own[slot].is_armed) == 0) {
     count_up(process.header().without_timer);
     slot_plus_one = 0;
     give_back(slot);
@@ -295,12 +316,12 @@ void begin_thread() noexcept {
 
 std::uint32_t begin_found_thread(pid_t tid) noexcept {
   const std::uint32_t live = live_slot_of(tid);
-  if (live != kNoSlot)
+  if (live != kNoSlot || load_relaxed(process.is_closed) != 0)
     return live;
   const std::uint32_t slot = claim_slot(tid);
   if (slot == kNoSlot)
     return kNoSlot;
-  process.own[slot].is_found = true;
+  store_relaxed(process.own[slot].is_found, 1U);
   if (arm(slot, tid))
     return slot;
   if (errno != EINVAL)  // EINVAL: the thread has ended
@@ -333,7 +354,8 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   if (slot_plus_one == slot + 1)
     return true;
   const OwnThread& own = process.own[slot];
-  if (!own.is_found || process.thread(slot).tid != static_cast<std::uint32_t>(own_tid()))
+  if (load_relaxed(own.is_found) == 0 ||
+      process.thread(slot).tid != static_cast<std::uint32_t>(own_tid()))
     return false;  // the last signal of a stopped timer: the slot may belong to another thread now
   if (is_beginning)
     return false;  // begin_thread() decides which slot it keeps
@@ -344,7 +366,7 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   if (process.thread(slot_plus_one - 1).tid != process.thread(slot).tid) {
     // The calling thread uses the thread-local storage of another.  The slot stays claimed, so that
     // the thread is not found again.
-    if (process.own[slot].is_armed) {
+    if (load_relaxed(process.own[slot].is_armed) != 0) {
       disarm(slot);
       count_up(process.header().without_variables);
     }
@@ -358,20 +380,47 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   return false;
 }
 
-void stop_process(const char* why) noexcept {
-  if (!process.is_sampling)
+void pause_this_thread() noexcept {
+  if (slot_plus_one == 0 || !process.samples() || !is_own_process())
     return;
-  process.is_sampling = false;
+  if (process.timer_kind == TimerKind::kProcess)
+    return stop_process(WhyStopped::kSmallStack);
+  if (load_relaxed(process.own[slot_plus_one - 1].is_armed) == 0)
+    return;
+  disarm(slot_plus_one - 1);
+  count_up(process.header().without_stack);
+}
+
+void continue_this_thread() noexcept {
+  if (slot_plus_one != 0 && process.samples() && load_relaxed(process.is_closed) == 0 &&
+      load_relaxed(process.own[slot_plus_one - 1].is_armed) == 0 && is_own_process())
+    arm(slot_plus_one - 1, own_tid());
+}
+
+void* added_stack_of_this_thread() noexcept {
+  return slot_plus_one != 0 && process.samples() ? process.own[slot_plus_one - 1].added_stack
+                                                 : nullptr;
+}
+
+void stop_process(WhyStopped why) noexcept {
+  if (__atomic_exchange_n(&process.is_sampling, 0U, __ATOMIC_ACQ_REL) == 0)
+    return;
   if (process.timer_kind == TimerKind::kProcess)
     set_process_timer(0);
   const std::uint32_t used = std::min(load_relaxed(process.header().threads), process.max_threads);
   for (std::uint32_t slot = 0; slot < used; ++slot)
     if (load_published(process.thread(slot).state) == kLive)
       disarm(slot);
-  publish(process.header().has_stopped, 1U);
-  report_line(kTool, why);
+  publish(process.header().why_stopped, static_cast<std::uint32_t>(why));
+  constexpr std::array kReasons{
+      "", "is not sampled any more: it uses ITIMER_PROF itself",
+      "is not sampled any more: it forbids itself the return from handlers (seccomp)",
+      "is not sampled any more: an alternate signal stack is too small for a handler"};
+  report_line(kTool, kReasons[static_cast<std::size_t>(why)]);
 }
 
-bool is_own_process() noexcept { return process.pid == own_pid(); }
+bool is_own_process() noexcept {
+  return load_relaxed(process.is_closed) != 0 || process.pid == own_pid();
+}
 
 }  // namespace pe::inprocess

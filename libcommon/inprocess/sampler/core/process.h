@@ -10,8 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "inprocess/atomics.h"
 #include "inprocess/runtime/stack_bounds.h"
 #include "inprocess/runtime/timers.h"
+#include "inprocess/sampler/core/take_script.h"
 #include "inprocess/sampler/layout.h"
 #include "inprocess/sampler/settings.h"
 
@@ -21,17 +23,22 @@ namespace pe::inprocess {
 struct OwnThread {
   StackBounds stack;
   ThreadTimer timer;
-  bool is_armed;               ///< a signal with the timer's cookie is a sample
-  bool is_found;               ///< not started by our pthread_create: we do not notice its end yet
+  std::uint32_t is_armed;      ///< a signal with the timer's cookie is a sample
+  std::uint32_t is_found;      ///< not started by our pthread_create: we do not notice its end yet
   std::uint64_t script_state;  ///< see take_script()
+  void* added_stack;           ///< see add_alternate_stack()
 };
 
+/// Plain fields are set before the first timer starts.  Others may change in any thread: access
+/// those only with the functions of atomics.h.
 struct Process {
   Settings settings;
   bool has_settings;
   bool has_key;
   bool has_handler;
-  bool is_sampling;
+  std::uint32_t is_sampling;  ///< may change
+  std::uint32_t can_copy;     ///< see can_copy_own_memory(); may change to 0
+  std::uint32_t is_closed;  ///< may change to 1: a filter of system calls forbids to start threads
   std::uint32_t pid;
   pthread_key_t key;  ///< reports ends of threads; its value is the slot plus one
   TimerKind timer_kind;
@@ -42,7 +49,9 @@ struct Process {
   std::byte* shared;
   std::uint64_t shared_bytes;
   OwnThread* own;
+  ScriptRoom* script_rooms;  ///< one for each slot; nullptr if there is no memory
 
+  [[nodiscard]] bool samples() const noexcept { return load_relaxed(is_sampling) != 0; }
   [[nodiscard]] Header& header() const noexcept { return *reinterpret_cast<Header*>(shared); }
   [[nodiscard]] Thread& thread(std::uint32_t slot) const noexcept {
     return reinterpret_cast<Thread*>(shared + kThreadsAt)[slot];
@@ -77,8 +86,14 @@ std::uint32_t slot_of_this_thread() noexcept;
 /// Whether a timer's signal with this slot comes from the calling thread's timer.  For handlers.
 bool is_slot_of_this_thread(std::uint32_t slot) noexcept;
 
-/// Stops sampling of the whole process for good, and reports `why` on standard error.
-void stop_process(const char* why) noexcept;
+// The calling thread is sampled no more, until it continues.  Not for handlers.
+void pause_this_thread() noexcept;
+void continue_this_thread() noexcept;
+/// Returns the alternate stack that the calling thread was given; nullptr if none.
+void* added_stack_of_this_thread() noexcept;
+
+/// Stops sampling of the whole process for good, and reports that on standard error.
+void stop_process(WhyStopped why) noexcept;
 
 /// Whether the caller is the sampled process, not a child of vfork(2) or clone(2) in its memory.
 bool is_own_process() noexcept;

@@ -7,16 +7,23 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "inprocess/atomics.h"
+#include "inprocess/runtime/own_memory.h"
 #include "inprocess/sampler/layout.h"
 
 namespace pe::inprocess {
 
 /// Replaces memcpy(3), which in a program with a sanitizer is a function that checks the copied
-/// bytes.
+/// bytes.  Our own tests with ThreadSanitizer want that.
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
+#ifdef __SANITIZE_THREAD__
+  if (bytes != 0)
+    __builtin_memcpy(to, from, bytes);
+#else
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#endif
 }
 
 class RingWriter {
@@ -65,6 +72,14 @@ class RingWriter {
     put(head_ + sizeof(SampleHead) + stack_bytes_, bytes, count);
     stack_bytes_ += count;
   }
+  /// Returns where the next `count` bytes of that stack go.
+  [[nodiscard]] CopyRoom room_for_stack(std::size_t count) const noexcept {
+    const std::uint64_t offset = (head_ + sizeof(SampleHead) + stack_bytes_) & (ring_bytes_ - 1);
+    const std::size_t first = std::min<std::size_t>(count, ring_bytes_ - offset);
+    return {std::span(ring_ + offset, first), std::span(ring_, count - first)};
+  }
+  /// Adds the bytes that were written there.
+  void add_written(std::size_t count) noexcept { stack_bytes_ += count; }
   [[nodiscard]] std::uint64_t stack_bytes() const noexcept { return stack_bytes_; }
 
   /// Writes the rest of the record, and sets the sizes in `head`.  Drops the last bytes of the

@@ -51,19 +51,19 @@ void give_back(std::uint32_t slot) noexcept {
 
 bool arm(std::uint32_t slot, pid_t tid) noexcept {
   OwnThread& own = process.own[slot];
-  own.is_armed = true;
+  store_relaxed(own.is_armed, 1U);
   publish(process.thread(slot).state, static_cast<std::uint32_t>(kLive));
   if (process.timer_kind == TimerKind::kProcess)
     return true;
   if (own.timer.start({tid, process.settings.clock, process.settings.hz, process.cookie | slot}))
     return true;  // is_armed stays: the thread may have changed it
-  own.is_armed = false;
+  store_relaxed(own.is_armed, 0U);
   return false;
 }
 
 void disarm(std::uint32_t slot) noexcept {
   OwnThread& own = process.own[slot];
-  own.is_armed = false;
+  store_relaxed(own.is_armed, 0U);
   asm volatile("" ::: "memory");  // keeps this order for the handler in this thread
   own.timer.stop();
 }

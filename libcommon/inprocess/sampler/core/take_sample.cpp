@@ -9,13 +9,12 @@
 #include <csignal>
 
 #include "inprocess/atomics.h"
+#include "inprocess/runtime/own_memory.h"
 #include "inprocess/runtime/timers.h"
 #include "inprocess/sampler/core/ring_writer.h"
 
 namespace pe::inprocess {
 namespace {
-
-constexpr std::uint64_t kPageBytes = 4096;
 
 void copy_registers(const ucontext_t& context, SampleHead& head) noexcept {
   constexpr std::array<int, kRegisters> kByKernelNumber{
@@ -44,17 +43,22 @@ std::uint64_t unknown_bytes(std::uint64_t sp, std::uint64_t most) noexcept {
   return self > sp ? std::min(most, self - sp) : most;
 }
 
-/// Copies a stack of unknown end as far as pages are readable.  Another thread may unmap the pages
-/// beyond a coroutine's stack.  The check of a page precedes its copy by some hundred nanoseconds.
-void copy_unknown(RingWriter& ring, std::uint64_t sp, std::uint64_t most) noexcept {
-  const std::uint64_t end = sp + most;
-  for (std::uint64_t at = sp; at < end && at >= sp;) {
-    if (!is_readable(at))
-      return;
-    const std::uint64_t stop = std::min(end, (at | (kPageBytes - 1)) + 1);
-    ring.add_stack(reinterpret_cast<const void*>(at), stop - at);  // NOLINT
-    at = stop;
+/// Copies a stack, or its start.  Returns false if the kernel does not copy for us and the stack is
+/// not the thread's own: loads could fault.
+bool copy_stack(const SampledThread& sampled, std::uint64_t sp, std::uint64_t bytes,
+                bool is_known) noexcept {
+  RingWriter& ring = sampled.ring;
+  std::int64_t copied = -1;
+  if (sampled.can_copy) {
+    // Beyond an unknown end there may be a file, or memory that a thread must first supply.
+    const std::uint64_t readable = is_known ? bytes : resident_bytes(sp, bytes);
+    copied = copy_own_memory(sp, ring.room_for_stack(readable));
   }
+  if (copied >= 0)
+    ring.add_written(static_cast<std::size_t>(copied));
+  else if (sampled.stack.contains(sp))
+    ring.add_stack(reinterpret_cast<const void*>(sp), bytes);  // NOLINT
+  return ring.stack_bytes() != 0 || bytes == 0;
 }
 
 }  // namespace
@@ -79,16 +83,17 @@ void take_sample(const SampledThread& sampled, std::uint32_t weight,
     count_own(thread.lost_weight, std::uint64_t{weight});
     return;
   }
-  if (is_known)
-    ring.add_stack(reinterpret_cast<const void*>(sp), wanted);  // NOLINT
-  else
-    copy_unknown(ring, sp, wanted);
-  const bool is_cut = is_known ? wanted < bounds.end - sp : ring.stack_bytes() == most;
+  const bool has_stack = copy_stack(sampled, sp, wanted, is_known);
+  const std::uint64_t copied = ring.stack_bytes();
+  const bool is_cut = is_known ? copied < bounds.end - sp : copied == most || !has_stack;
   count_own(thread.samples, std::uint64_t{1});
   count_own(thread.weight, std::uint64_t{weight});
   if (is_cut)
     count_own(thread.cut_samples, std::uint64_t{1});
-  ring.finish(head, is_cut);
+  if (!has_stack)
+    count_own(thread.uncopied_samples, std::uint64_t{1});
+  // A short copy does not show where a stack of unknown bounds ends.
+  ring.finish(head, has_stack && (is_cut || copied < wanted));
 }
 
 }  // namespace pe::inprocess

@@ -21,10 +21,13 @@ struct SampledThread {
   const SampleSettings& settings;
   std::uint32_t pid;
   StackBounds stack;  ///< zeros if unknown
+  bool can_copy;      ///< see can_copy_own_memory()
 };
 
-/// Records the interrupted state of the thread as a sample of `weight` periods of the timer.  Takes
-/// no lock, and allocates nothing; errno may change.
+/// Records the interrupted state of the thread as a sample of `weight` periods of the timer.  The
+/// kernel copies the stack, because the program may unmap or protect any part of it.  If a filter
+/// of system calls forbids that, only the thread's own stack is copied, by loads.  Takes no lock,
+/// and allocates nothing; errno may change.
 void take_sample(const SampledThread& sampled, std::uint32_t weight,
                  const ucontext_t& context) noexcept;
 

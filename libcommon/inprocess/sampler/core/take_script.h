@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "inprocess/sampler/core/ring_writer.h"
@@ -9,11 +11,20 @@
 
 namespace pe::inprocess {
 
+inline constexpr std::size_t kScriptPages = 16, kScriptPageBytes = 4096;
+/// Copies of the pages that a walk has read.
+using ScriptRoom = std::array<std::array<std::byte, kScriptPageBytes>, kScriptPages>;
+
+struct ScriptReader {
+  ScriptRoom* room;      ///< nullptr if the kernel does not copy for us
+  std::uint64_t& known;  ///< that of walk_script(); initially 0
+  bool is_first_thread;  ///< of the process
+};
+
 /// Writes the stack to the ring, before its sample; nothing if the thread runs no script.
-/// `is_first`: it is the process's first thread.  `known` is that of walk_script(); initially 0.
 /// `sample_bytes` of the ring stay free for the sample.  Takes no lock, and allocates nothing;
-/// errno may change.
-void take_script(const ScriptOfProcess& script, bool is_first, std::uint64_t& known,
+/// errno may change.  False if it could not read the stack of a thread that may run a script.
+bool take_script(const ScriptOfProcess& script, const ScriptReader& reader,
                  std::uint64_t sample_bytes, RingWriter& ring) noexcept;
 
 }  // namespace pe::inprocess

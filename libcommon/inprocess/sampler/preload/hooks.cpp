@@ -29,8 +29,10 @@
 
 #include "inprocess/atomics.h"
 #include "inprocess/runtime/exec_hooks.h"
+#include "inprocess/runtime/filter_hooks.h"
 #include "inprocess/runtime/real_functions.h"
 #include "inprocess/runtime/timers.h"
+#include "inprocess/sampler/core/alternate_stack.h"
 #include "inprocess/sampler/core/handler.h"
 #include "inprocess/sampler/core/process.h"
 
@@ -82,7 +84,7 @@ void* run_thread(void* memory) {
 
 /// Whether the hooks hide the program's use of a signal from the kernel.
 bool is_kept(int signal) noexcept {
-  return signal == SIGPROF && process.is_sampling && is_own_process();
+  return signal == SIGPROF && process.samples() && is_own_process();
 }
 
 sighandler_t set_program_handler(sighandler_t handler, int flags) noexcept {
@@ -102,7 +104,9 @@ using namespace pe::inprocess;
 
 PE_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                            void* (*function)(void*), void* argument) noexcept {
-  Begin* begin = process.is_sampling && is_own_process() ? take_begin() : nullptr;
+  const bool is_sampled =
+      process.samples() && load_relaxed(process.is_closed) == 0 && is_own_process();
+  Begin* begin = is_sampled ? take_begin() : nullptr;
   if (begin == nullptr)
     return real().pthread_create(thread, attributes, function, argument);
   begin->function = function;
@@ -157,13 +161,17 @@ PE_HOOK int signalfd(int fd, const sigset_t* set, int flags) noexcept {
 }
 
 PE_HOOK int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
-  const bool is_ours = which == ITIMER_PROF && process.is_sampling &&
+  const bool is_ours = which == ITIMER_PROF && process.samples() &&
                        process.timer_kind == TimerKind::kProcess && is_own_process();
   if (is_ours && value != nullptr && (value->it_value.tv_sec != 0 || value->it_value.tv_usec != 0))
-    stop_process("is not sampled any more: it uses ITIMER_PROF itself");
+    stop_process(WhyStopped::kOwnTimer);
   else if (is_ours)
     return 0;  // the program stops a timer that it does not have
   return real().setitimer(which, value, old);
+}
+
+PE_HOOK int sigaltstack(const stack_t* stack, stack_t* old) noexcept {
+  return set_alternate_stack(stack, old);
 }
 
 namespace {
@@ -179,6 +187,7 @@ namespace {
   set_real_sigaction(real().sigaction, libc_sigaction);
   set_real_clock(libc_clock_gettime);
   prepare_exec_hooks(environment, kSettingsVariable);
+  prepare_filter_hooks();
   begin_process(environment);
 }
 

@@ -12,14 +12,14 @@
 namespace pe::inprocess {
 
 bool follows_exec() noexcept {
-  return process.settings.follows_forks || (process.is_sampling && is_own_process());
+  return process.settings.follows_forks || (process.samples() && is_own_process());
 }
 
 bool follows_spawn() noexcept { return process.settings.follows_forks; }
 
 bool begin_exec() noexcept {
   const bool stops =
-      process.is_sampling && process.timer_kind == TimerKind::kProcess && is_own_process();
+      process.samples() && process.timer_kind == TimerKind::kProcess && is_own_process();
   if (stops)
     set_process_timer(0);
   return stops;
@@ -31,7 +31,7 @@ void fail_exec(bool what_began) noexcept {
 }
 
 void leave_out() noexcept {
-  if (process.is_sampling)
+  if (process.samples())
     count_up(process.header().left_out);
 }
 

@@ -114,10 +114,11 @@ void Collector::begin(pid_t pid, Fd fd) {
 
 std::string settings_text(const inprocess::Settings& settings,
                           const inprocess::Listener& listener) {
-  return fmt::format("{}=socket={},key={},hz={},clock={},stack={},ring={},follow={}",
+  return fmt::format("{}=socket={},key={},hz={},clock={},stack={},ring={},follow={},filters={}",
                      inprocess::kSettingsVariable, listener.socket_name(), listener.key(),
                      settings.hz, settings.clock == Clock::kWall ? "wall" : "cpu",
-                     settings.stack_bytes, settings.ring_bytes, settings.follows_forks ? 1 : 0);
+                     settings.stack_bytes, settings.ring_bytes, settings.follows_forks ? 1 : 0,
+                     settings.most_filters);
 }
 
 }  // namespace pe::record

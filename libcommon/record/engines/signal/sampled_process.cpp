@@ -161,6 +161,7 @@ void SampledProcess::drain_slot(std::uint32_t number) {
   }
   add_growth(thread.lost_samples, slot.lost_samples, collected_->counts.lost_samples);
   add_growth(thread.lost_weight, slot.lost_weight, collected_->counts.lost_weight);
+  add_growth(thread.uncopied_samples, slot.uncopied_samples, collected_->counts.uncopied_samples);
   if (state != inprocess::kEnded)
     return;
   close_slot(slot);
@@ -308,10 +309,18 @@ void SampledProcess::count_losses() {
              collected_->counts.threads_without_variables);
   add_growth(header.without_timer, without_timer_, collected_->counts.threads_without_timer);
   add_growth(header.left_out, left_out_, collected_->counts.left_out);
-  if (load_relaxed(header.has_stopped) == 0 || has_stopped_)
+  add_growth(header.without_stack, without_stack_, collected_->counts.threads_without_stack);
+  if (load_relaxed(header.is_closed) != 0 && !std::exchange(is_closed_, true))
+    ++collected_->counts.closed_processes;
+  const auto why = static_cast<inprocess::WhyStopped>(load_relaxed(header.why_stopped));
+  if (why == inprocess::WhyStopped::kNot || std::exchange(has_stopped_, true))
     return;
-  has_stopped_ = true;
-  ++collected_->counts.stopped_processes;
+  if (why == inprocess::WhyStopped::kFilter)
+    ++collected_->counts.stopped_by_filter;
+  else if (why == inprocess::WhyStopped::kSmallStack)
+    ++collected_->counts.stopped_by_stack;
+  else
+    ++collected_->counts.stopped_processes;
 }
 
 void SampledProcess::look_at_threads() {

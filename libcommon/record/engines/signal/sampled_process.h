@@ -37,7 +37,12 @@ struct CollectorCounts {
   std::uint64_t threads_without_variables = 0;  ///< clone(2) gave them no thread-local storage
   std::uint64_t threads_without_timer = 0;      ///< the kernel refused a timer (ulimit -i)
   std::uint64_t threads_that_block = 0;         ///< they block SIGPROF, and so have no samples
+  std::uint64_t threads_without_stack = 0;      ///< their alternate stack has no room for a handler
   std::uint64_t stopped_processes = 0;          ///< they use ITIMER_PROF themselves
+  std::uint64_t stopped_by_filter = 0;          ///< seccomp(2) forbids the return from handlers
+  std::uint64_t stopped_by_stack = 0;  ///< ITIMER_PROF would interrupt a thread without room
+  std::uint64_t closed_processes = 0;  ///< seccomp(2) forbids calls of the library
+  std::uint64_t uncopied_samples = 0;  ///< without a stack, or an interpreter's
   /// Programs without the library that sampled processes have executed or started.
   std::uint64_t other_programs = 0;
   std::uint64_t left_out = 0;          ///< kept free of the library; not in other_programs
@@ -121,6 +126,7 @@ class SampledProcess {
     std::uint64_t opened_at = 0;                      ///< tail when its thread started
     std::uint64_t cleared_at = 0;                     ///< tail when its ring was last given back
     std::uint64_t lost_samples = 0, lost_weight = 0;  ///< counted already
+    std::uint64_t uncopied_samples = 0;               ///< the same
     pid_t tid = 0;
     std::string name;
     std::uint64_t named_ms = 0;  ///< when its name was looked up
@@ -167,7 +173,8 @@ class SampledProcess {
   std::uint64_t without_slot_ = 0;   ///< maximum number of threads without a slot at one time
   std::uint64_t left_out_ = 0;       ///< programs that it has reported as left out
   std::uint64_t left_out_seen_ = 0;  ///< number of those that we have found
-  bool has_stopped_ = false;
+  std::uint64_t without_stack_ = 0;
+  bool has_stopped_ = false, is_closed_ = false;
   inprocess::TimerKind timer_kind_ = inprocess::TimerKind::kThread;
 };
 

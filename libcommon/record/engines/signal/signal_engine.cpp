@@ -25,6 +25,7 @@
 #include "inprocess/runtime/tick.h"
 #include "record/engines/refused.h"
 #include "record/own_thread.h"
+#include "stream/proc/maps.h"
 
 namespace pe::record {
 namespace {
@@ -40,6 +41,8 @@ inprocess::Settings settings_for(const Request& request) {
   if (request.ring_pages)
     wanted.ring_bytes =
         static_cast<std::uint32_t>(*request.ring_pages * static_cast<std::size_t>(::getpagesize()));
+  if (const auto own = stream::own_status())
+    wanted.most_filters = own->filters;
   wanted.stack_bytes = request.stack_bytes.value_or(inprocess::kMostCopiedBytes);
   wanted.fit();
   return wanted;
@@ -280,7 +283,20 @@ void SignalEngine::describe_missed(Closing& closing) const {
   add(counts.threads_without_variables, "thread",
       "started by clone(2) without thread-local storage: not sampled", kPtrace);
   add(counts.threads_that_block, "thread", "not sampled, because SIGPROF is blocked", kPtrace);
+  add(counts.threads_without_stack, "time",
+      "a thread was not sampled, because its alternate signal stack was too small", kPtrace);
   add(counts.stopped_processes, "time", "sampling ended early, for a program's own ITIMER_PROF",
+      kPtrace);
+  add(counts.stopped_by_filter, "time",
+      "sampling ended early, because seccomp(2) forbids a program the return from handlers",
+      kPtrace);
+  add(counts.stopped_by_stack, "time",
+      "sampling ended early, for an alternate signal stack that was too small", kSignals);
+  add(counts.closed_processes, "program",
+      "forbids itself system calls (seccomp): its later threads and forks are not sampled",
+      kPtrace);
+  add(counts.uncopied_samples, "sample",
+      "without their stacks, which the kernel did not copy (seccomp, or protected memory)",
       kPtrace);
   add(counts.other_programs, "program", "started that could not load the library: not sampled",
       kPtrace);

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "inprocess/runtime/exec_hooks.h"
+#include "inprocess/runtime/filter_hooks.h"
 #include "malloctrace/preload/hooks/hooks_new.h"
 #include "malloctrace/preload/hooks/real_functions.h"
 #include "malloctrace/preload/memory/boot_memory.h"
@@ -197,6 +198,7 @@ namespace {
     return;
   prepare_new();
   pe::inprocess::prepare_exec_hooks(environment, kSettingsVariable);
+  pe::inprocess::prepare_filter_hooks();
   begin_process(environment);
 }
 

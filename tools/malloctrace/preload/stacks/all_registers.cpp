@@ -45,14 +45,14 @@ namespace architecture = unwind::architecture;
 
 }  // namespace
 
-bool find_all_registers(CodeBook& codes, const unwind::FrameState& frame, std::uint64_t end,
+bool find_all_registers(CodeBook& codes, const unwind::FrameState& frame,
                         Registers& into) noexcept {
   Registers registers = registers_here();
   bool is_exact = true;
   for (unwind::FrameState at = registers.state(); at.sp < frame.sp; at = registers.state()) {
     const auto* first =
         reinterpret_cast<const std::byte*>(at.sp);  // NOLINT(performance-no-int-to-ptr)
-    const StackView stack(at.sp, Bytes(first, end - at.sp));
+    const StackView stack(at.sp, Bytes(first, frame.sp - at.sp));
     const auto [step, is_signal_frame] =
         codes.step_by_row(CodeKey(at.ip, is_exact), registers, stack);
     if (step == unwind::Step::kOtherStack ||

@@ -13,9 +13,9 @@
 namespace pe::malloctrace {
 
 /// Finds the registers that functions must preserve: rbx, rbp, r12 to r15.  `frame` is on the
-/// calling thread's stack, outside of the caller's frame; `end` is that of the stack.  Costs about
-/// a microsecond a frame.  False if the walk does not meet the frame.
-bool find_all_registers(CodeBook& codes, const unwind::FrameState& frame, std::uint64_t end,
+/// calling thread's stack, outside of the caller's frame.  Costs about a microsecond a frame. False
+/// if the walk does not meet the frame.
+bool find_all_registers(CodeBook& codes, const unwind::FrameState& frame,
                         unwind::architecture::Registers& into) noexcept;
 
 }  // namespace pe::malloctrace

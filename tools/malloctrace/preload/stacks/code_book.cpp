@@ -69,6 +69,19 @@ bool run_to(unwind::CfiProgram& program, std::uint64_t offset) noexcept {
   return false;
 }
 
+/// Calls `function` while no image is unmapped: glibc's dlclose(3) unmaps images under the lock
+/// that dl_iterate_phdr(3) holds.  A walk that guesses may come to the code of an image that
+/// another thread is about to unload.
+template <typename Function>
+void while_loaded(Function function) noexcept {
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* /*info*/, std::size_t /*size*/, void* memory) {
+        (*static_cast<Function*>(memory))();
+        return 1;
+      },
+      &function);
+}
+
 /// Stores how many images have been unloaded so far.
 int count_unloaded(dl_phdr_info* info, std::size_t /*size*/, void* result) noexcept {
   *static_cast<std::uint64_t*>(result) = info->dlpi_subs;
@@ -95,6 +108,17 @@ unwind::Rule CodeBook::find_rule(CodeKey key) noexcept {
 
 GeneralStep CodeBook::step_by_row(CodeKey key, unwind::architecture::Registers& registers,
                                   const unwind::StackView& stack) noexcept {
+  GeneralStep step{unwind::Step::kUnusable, false};
+  const auto take = [&] { step = step_by_loaded_row(key, registers, stack); };
+  if (is_fork_)
+    take();
+  else
+    while_loaded(take);
+  return step;
+}
+
+GeneralStep CodeBook::step_by_loaded_row(CodeKey key, unwind::architecture::Registers& registers,
+                                         const unwind::StackView& stack) noexcept {
   const std::lock_guard guard(lock_);
   const auto found = find_fde(key.instruction());
   if (!found)
@@ -163,8 +187,15 @@ std::optional<KnownCode> CodeBook::add(CodeKey key) noexcept {
   if (!may_be_mapped(key.address()))
     return KnownCode{key, Rule(RuleKind::kNotExecutable), 0};
   const inprocess::KeepErrno keep;
-  if (!is_fork_)
-    forget_unloaded();
+  if (is_fork_)
+    return add_loaded(key);
+  forget_unloaded();
+  std::optional<KnownCode> known;
+  while_loaded([&] { known = add_loaded(key); });
+  return known;
+}
+
+std::optional<KnownCode> CodeBook::add_loaded(CodeKey key) noexcept {
   const std::lock_guard guard(lock_);
   if (const KnownCode* known = table_.find(key); known != nullptr)
     return *known;

@@ -53,6 +53,10 @@ class CodeBook {
 
  private:
   std::optional<KnownCode> add(CodeKey key) noexcept;
+  // These two read the images of addresses, which must not be unmapped meanwhile.
+  std::optional<KnownCode> add_loaded(CodeKey key) noexcept;
+  GeneralStep step_by_loaded_row(CodeKey key, unwind::architecture::Registers& registers,
+                                 const unwind::StackView& stack) noexcept;
   void drop(std::uint64_t start, std::uint64_t end) noexcept;
   std::uint32_t number_of(CodeKey key, std::uint32_t module) noexcept;
   [[nodiscard]] bool has_unloaded() noexcept;

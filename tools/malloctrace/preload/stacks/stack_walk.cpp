@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
+#include "inprocess/keep_errno.h"
+#include "inprocess/runtime/own_memory.h"
 #include "malloctrace/preload/stacks/all_registers.h"
 #include "unwind/walk/row_step.h"
 
@@ -17,17 +20,16 @@ using unwind::Step;
 namespace architecture = unwind::architecture;
 
 constexpr std::uint64_t kWord = architecture::kWordBytes;
+/// Most coroutines have less than the first on their stacks.
+constexpr std::size_t kFirstCopiedBytes = std::size_t{4} << 10;
+constexpr std::size_t kMostCopiedBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostCopies = 2;  ///< of that size in a walk
 
 constexpr auto word_at = [](std::uint64_t avma) noexcept {
   const auto* word =
       reinterpret_cast<const std::uint64_t*>(avma);  // NOLINT(performance-no-int-to-ptr)
   return load_relaxed(*word);
 };
-
-StackView view_of(std::uint64_t sp, std::uint64_t end) noexcept {
-  const auto* first = reinterpret_cast<const std::byte*>(sp);  // NOLINT(performance-no-int-to-ptr)
-  return {sp, Bytes(first, end > sp ? end - sp : 0)};
-}
 
 /// Whether a step by a rule uses the frame pointer.
 bool uses_frame_pointer(Rule rule) noexcept {
@@ -47,6 +49,7 @@ bool StackWalk::start(CodeBook& codes, std::uint32_t max_depth, FindStackEnd fin
 
 void StackWalk::stop() noexcept {
   new_.unmap();
+  copies_.bytes.unmap();
   kept_.for_each_array([](auto& array) {
     array.unmap();
     return true;
@@ -91,7 +94,7 @@ StackWalk::Next StackWalk::step_generally(Position& at, const KnownCode& code) n
   architecture::Registers registers(at.state);
   auto [step, is_signal_frame] = codes_->step_by_row(code.key, registers, at.stack);
   if (step == Step::kUnknownRegister && !is_elsewhere_ &&
-      find_all_registers(*codes_, at.state, at.stack.end(), registers))
+      find_all_registers(*codes_, at.state, registers))
     step = codes_->step_by_row(code.key, registers, at.stack).step;
   if (!unwind::leads_to_a_frame(step, at.is_exact, is_signal_frame))
     return step == Step::kEndOfStack ? Next::kEnd : Next::kIncomplete;
@@ -101,7 +104,7 @@ StackWalk::Next StackWalk::step_generally(Position& at, const KnownCode& code) n
   new_barrier_ = at.count;
   if (step == Step::kOtherStack) {
     is_elsewhere_ = true;
-    at.stack = view_of(at.state.sp, find_end_(at.state.sp).avma);
+    at.stack = view_of(at.state.sp, find_end_(at.state.sp));
     if (at.stack.end() == at.stack.start())
       return Next::kIncomplete;
   }
@@ -287,14 +290,52 @@ WalkedStack StackWalk::walk(const unwind::FrameState& caller, StackEnd end) noex
   return walk_anew(caller, end, limit);
 }
 
+/// Returns the bytes of a stack: those of the thread's own in place, those of another one as a
+/// copy.
+StackView StackWalk::view_of(std::uint64_t sp, StackEnd end) noexcept {
+  if (!end.is_foreign) {
+    const auto* first =
+        reinterpret_cast<const std::byte*>(sp);  // NOLINT(performance-no-int-to-ptr)
+    return {sp, Bytes(first, end.avma > sp ? end.avma - sp : 0)};
+  }
+  if (copies_.bytes.size() < kMostCopies * kMostCopiedBytes &&
+      !copies_.bytes.map(kMostCopies * kMostCopiedBytes))
+    return {sp, Bytes()};
+  const std::size_t most = std::min(copies_.each, copies_.bytes.size() - copies_.used);
+  std::byte* const copy = copies_.bytes.data() + copies_.used;
+  const inprocess::KeepErrno keep;
+  // The first try touches nothing that the program has not touched.
+  const bool is_first_try = copies_.each == kFirstCopiedBytes;
+  const std::uint64_t bytes = is_first_try ? inprocess::resident_bytes(sp, most) : most;
+  const auto copied = static_cast<std::size_t>(
+      std::max(inprocess::copy_own_memory(sp, {std::span(copy, bytes), {}}), std::int64_t{0}));
+  copies_.used += copied;
+  copies_.is_short = copies_.is_short || copied == bytes;
+  return {sp, Bytes(copy, copied)};
+}
+
+/// Walks as walk_to_join() does.  Repeats that with larger copies as long as the walk ends early.
+std::size_t StackWalk::walk_copied(Position& at, std::size_t limit, StackEnd end) noexcept {
+  constexpr std::size_t kLarger = 16;
+  const Position start = at;
+  for (copies_.each = kFirstCopiedBytes;; copies_.each *= kLarger) {
+    at = start;
+    copies_.used = 0;
+    copies_.is_short = is_elsewhere_ = false;
+    new_barrier_ = 0;
+    new_zero_slot_ = 0;
+    at.stack = view_of(at.state.sp, end);
+    const std::size_t joined = walk_to_join(at, limit);
+    if (!is_incomplete_ || !copies_.is_short || copies_.each >= kMostCopiedBytes)
+      return joined;
+  }
+}
+
 /// The general case: there are new frames.
 WalkedStack StackWalk::walk_anew(const unwind::FrameState& caller, StackEnd end,
                                  std::size_t limit) noexcept {
-  Position at{caller, view_of(caller.sp, end.avma), 0, false, 0};
-  is_elsewhere_ = false;
-  new_barrier_ = 0;
-  new_zero_slot_ = 0;
-  const std::size_t joined = walk_to_join(at, limit);
+  Position at{caller, {caller.sp, Bytes()}, 0, false, 0};
+  const std::size_t joined = walk_copied(at, limit, end);
   counts_.walked += at.count;
   counts_.reused += joined == Kept::kNone ? 0 : joined + 1;
   keep(joined, at);

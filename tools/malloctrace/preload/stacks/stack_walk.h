@@ -4,8 +4,9 @@
 // unwind/walk/walker.h.  The frames of the last walk are kept (unwind/walk/kept_stack.h).  So a
 // walk costs a step for each new frame, and a comparison for each old one.
 //
-// Frames of a stack that is not the thread's own are not kept.  Comparing them would read its
-// memory, which may be gone by the next walk.
+// The thread's own stack is read in place.  Another one, of a coroutine or a signal, may end
+// anywhere, and another thread may unmap what follows.  So the kernel copies its start, and more if
+// the walk needs more.  Its frames are not kept.
 //
 // A hash of its frames identifies a stack.  Each kept frame has the hash of itself and those
 // outside.
@@ -28,11 +29,10 @@ struct WalkedStack {
   std::uint32_t depth;  ///< 0: no frame was found
 };
 
-/// The end of a stack, which may be read up to there: now, or for the thread's own stack as long as
-/// the thread exists.
+/// The end of the thread's own stack, which may be read up to there as long as the thread exists.
 struct StackEnd {
   std::uint64_t avma;
-  bool is_foreign = false;
+  bool is_foreign = false;  ///< it is another stack, of unknown end
 };
 
 /// Finds the end of the stack that `sp` points into, when a signal's frame leads to another one.
@@ -64,7 +64,7 @@ class StackWalk {
   };
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
   [[nodiscard]] std::size_t private_bytes() const noexcept {
-    return new_.bytes() + new_.size() * Kept::kFrameBytes;
+    return new_.bytes() + new_.size() * Kept::kFrameBytes + copies_.bytes.bytes();
   }
 
  private:
@@ -89,6 +89,13 @@ class StackWalk {
   enum class Next : std::uint8_t { kGoOn, kEnd, kIncomplete, kNoRoom };
   /// Why the common case has stopped.
   enum class Pause : std::uint8_t { kJoins, kIsEnd, kIsUnknown, kIsOther, kFails, kIsFull };
+  /// Copies of the stacks of a walk that are not the thread's own.
+  struct Copies {
+    PrivateArray<std::byte> bytes;
+    std::size_t used;
+    std::size_t each;  ///< maximum size of a copy
+    bool is_short;     ///< a stack continues beyond its copy
+  };
   /// Where the walk is.
   struct Position {
     unwind::FrameState state;
@@ -103,6 +110,8 @@ class StackWalk {
   std::size_t walk_to_join(Position& at, std::size_t limit) noexcept;
   Next go_on(Position& at, Pause pause) noexcept;
   [[nodiscard]] std::size_t room_for_new() const noexcept;
+  std::size_t walk_copied(Position& at, std::size_t limit, StackEnd end) noexcept;
+  [[nodiscard]] unwind::StackView view_of(std::uint64_t sp, StackEnd end) noexcept;
   WalkedStack walk_anew(const unwind::FrameState& caller, StackEnd end, std::size_t limit) noexcept;
   Next step_otherwise(Position& at, const KnownCode& code) noexcept;
   Next step_generally(Position& at, const KnownCode& code) noexcept;
@@ -118,6 +127,7 @@ class StackWalk {
   std::uint32_t max_depth_;
   std::uint32_t generation_;
   PrivateArray<NewFrame> new_;  ///< innermost first
+  Copies copies_;
   Kept kept_;
   std::size_t new_barrier_;      ///< in new_: the last frame that was left by a barrier, plus one
   std::uint64_t stack_end_;      ///< of the kept frames; kNoStack: they are not to be joined

@@ -1,0 +1,27 @@
+// What a filter of system calls (seccomp(2)) does with a call: runs the filter as the kernel does.
+//
+// A program that installs a filter still has our library in it.  The library must not make a call
+// that ends the program.  Of the kernel's data a filter sees the number and the architecture;
+// arguments and the instruction's address are 0 here.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <linux/filter.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+namespace pe::inprocess {
+
+/// Returns the filter's result for a call: an action (SECCOMP_RET_ALLOW) and its data.  That of an
+/// invalid filter, which the kernel refuses, is SECCOMP_RET_KILL_PROCESS.
+std::uint32_t filter_result(std::span<const sock_filter> filter, int number) noexcept;
+
+/// Whether a call that the library makes by itself may go on as if there were no filter, or fails.
+/// Otherwise it ends the program, or others notice it.
+bool is_harmless(std::span<const sock_filter> filter, std::initializer_list<int> numbers) noexcept;
+/// Whether all of these calls are allowed.
+bool allows(std::span<const sock_filter> filter, std::initializer_list<int> numbers) noexcept;
+
+}  // namespace pe::inprocess

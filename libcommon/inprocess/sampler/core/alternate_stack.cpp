@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "inprocess/sampler/core/alternate_stack.h"
+
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inprocess/keep_errno.h"
+#include "inprocess/runtime/pages.h"
+#include "inprocess/sampler/core/process.h"
+
+namespace pe::inprocess {
+namespace {
+
+#ifndef AT_MINSIGSTKSZ
+constexpr unsigned long AT_MINSIGSTKSZ = 51;  // NOLINT: as in newer headers
+#endif
+
+/// The handler's own frames, and those of the functions that it calls, have up to 2.3 KiB.
+constexpr std::uint64_t kHandlerBytes = 2560;
+/// Stacks that are larger have room, unless the program is about to overflow them.
+constexpr std::uint64_t kLargeStackBytes = 64 * 1024;
+/// The program's own handlers may run on it, too.
+constexpr std::uint64_t kAddedBytes = 64 * 1024;
+
+/// Returns the size of an alternate stack on which the handler can run.
+std::uint64_t least_bytes() noexcept {
+  constexpr std::uint64_t kUsualFrameBytes = 4096;
+  const std::uint64_t frame = ::getauxval(AT_MINSIGSTKSZ);
+  return (frame != 0 ? frame : kUsualFrameBytes) + kHandlerBytes;
+}
+
+long set_in_kernel(const stack_t* stack, stack_t* old) noexcept {
+  return ::syscall(SYS_sigaltstack, stack, old);
+}
+
+stack_t added(void* memory) noexcept { return {memory, 0, kAddedBytes}; }
+
+}  // namespace
+
+int set_alternate_stack(const stack_t* stack, stack_t* old) noexcept {
+  void* const ours = added_stack_of_this_thread();
+  const bool is_off = stack != nullptr && (stack->ss_flags & SS_DISABLE) != 0;
+  const bool is_small = stack != nullptr && !is_off && stack->ss_size < least_bytes();
+  if (is_small)
+    pause_this_thread();
+  stack_t before{};
+  if (set_in_kernel(stack, &before) != 0)
+    return -1;
+  if (is_off && ours != nullptr) {
+    const stack_t again = added(ours);
+    const KeepErrno keep;
+    set_in_kernel(&again, nullptr);
+  }
+  if (stack != nullptr && !is_small)
+    continue_this_thread();
+  if (old != nullptr && ours != nullptr && before.ss_sp == ours)
+    *old = {nullptr, SS_DISABLE, 0};
+  else if (old != nullptr)
+    *old = before;
+  return 0;
+}
+
+void* add_alternate_stack(const StackBounds& own) noexcept {
+  stack_t before{};
+  if (own.end - own.low >= kLargeStackBytes || own.end == 0 ||
+      set_in_kernel(nullptr, &before) != 0 || (before.ss_flags & SS_DISABLE) == 0)
+    return nullptr;
+  void* const memory = map_pages<void>(kAddedBytes);
+  const stack_t stack = added(memory);
+  if (memory != nullptr && set_in_kernel(&stack, nullptr) == 0)
+    return memory;
+  if (memory != nullptr)
+    ::syscall(SYS_munmap, memory, kAddedBytes);
+  return nullptr;
+}
+
+void remove_alternate_stack(void* stack) noexcept {
+  if (stack == nullptr)
+    return;
+  stack_t now{};
+  constexpr stack_t kNone{nullptr, SS_DISABLE, 0};
+  set_in_kernel(nullptr, &now);
+  // It fails while a handler of the program runs there.
+  if (now.ss_sp != stack || set_in_kernel(&kNone, nullptr) == 0)
+    ::syscall(SYS_munmap, stack, kAddedBytes);
+}
+
+}  // namespace pe::inprocess

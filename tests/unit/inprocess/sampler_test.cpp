@@ -1,0 +1,135 @@
+// This program samples itself as the loaded library does, without its hooks.  With ThreadSanitizer
+// it shows that threads, their handlers and the reader share nothing without order.
+// SPDX-License-Identifier: MIT
+#include <atomic>
+#include <boost/test/unit_test.hpp>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "inprocess/atomics.h"
+#include "inprocess/listener.h"
+#include "inprocess/sampler/core/handler.h"
+#include "inprocess/sampler/core/process.h"
+#include "inprocess/sampler/shared_memory.h"
+
+namespace {
+
+using namespace pe;
+using namespace pe::inprocess;
+
+void ignore_signal(int /*signal*/) {}
+
+struct sigaction action_of(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  return action;
+}
+
+std::uint64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+void spin(std::uint64_t ms) {
+  for (const std::uint64_t until = thread_cpu_ns() + ms * kNsPerMs; thread_cpu_ns() < until;) {
+  }
+}
+
+/// Reads the rings as a recorder does, and frees the slots of threads that have ended.
+class Reader {
+ public:
+  explicit Reader(Listener& listener) {
+    listener.take_in([this](pid_t /*pid*/, Fd file) {
+      auto checked = SharedMemory::check(std::move(file));
+      if (auto* memory = std::get_if<SharedMemory>(&checked))
+        memory_.emplace(std::move(*memory));
+    });
+  }
+  [[nodiscard]] bool has_memory() const { return memory_.has_value(); }
+  [[nodiscard]] Header& header() const { return memory_->live_header(); }
+
+  void pass() {
+    for (std::uint32_t slot = 0; slot < memory_->threads(); ++slot) {
+      Thread& thread = memory_->thread(slot);
+      const std::uint32_t state = load_published(thread.state);
+      const std::uint64_t head = load_published(thread.head), tail = load_relaxed(thread.tail);
+      if (state != kLive && state != kEnded)
+        continue;
+      std::vector<std::byte> bytes;
+      are_readable_ = are_readable_ && memory_->read_ring(slot, tail, head, bytes);
+      ByteReader records(bytes);
+      while (stream::take_record(records))
+        ++records_;
+      are_readable_ = are_readable_ && records.empty();
+      publish(thread.tail, head);
+      if (state == kEnded)
+        publish(thread.state, static_cast<std::uint32_t>(kFree));
+    }
+  }
+  [[nodiscard]] std::uint64_t records() const { return records_; }
+  [[nodiscard]] bool are_readable() const { return are_readable_; }
+
+ private:
+  std::optional<SharedMemory> memory_;
+  std::uint64_t records_ = 0;
+  bool are_readable_ = true;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(sampler_process)
+
+BOOST_AUTO_TEST_CASE(threads_handlers_and_the_reader_agree) {
+  Listener listener("sampler-test");
+  const std::string settings =
+      "PE_SAMPLER=socket=" + listener.socket_name() + ",hz=1000,ring=65536";
+  const char* const environment[] = {settings.c_str(), nullptr};
+  set_real_sigaction(::sigaction, ::sigaction);
+  begin_process(environment);
+  BOOST_REQUIRE(process.samples());
+  Reader reader(listener);
+  BOOST_REQUIRE(reader.has_memory());
+
+  // Setters of the program's action get each action once, as the one before.
+  const struct sigaction first = action_of(SIG_IGN), second = action_of(ignore_signal);
+  std::atomic<int> running{0};
+  std::atomic<long> firsts_set{0}, firsts_seen{0};
+  set_program_action(&second, nullptr);
+  const auto work = [&](int number) {
+    begin_thread();
+    for (int round = 0; round < 50; ++round) {
+      const bool is_first = (round + number) % 2 == 0;
+      struct sigaction before = {};
+      set_program_action(is_first ? &first : &second, &before);
+      firsts_set += is_first ? 1 : 0;
+      firsts_seen += before.sa_handler == SIG_IGN ? 1 : 0;
+      spin(1);
+    }
+    --running;
+  };
+  for (int generation = 0; generation < 3; ++generation) {
+    std::vector<std::thread> threads;
+    running = 4;
+    for (int number = 0; number < 4; ++number)
+      threads.emplace_back(work, number);
+    while (running != 0) {
+      reader.pass();
+      std::this_thread::yield();
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+  }
+  struct sigaction last = {};
+  set_program_action(&second, &last);
+  firsts_seen += last.sa_handler == SIG_IGN ? 1 : 0;
+  BOOST_TEST(firsts_seen == firsts_set);
+  stop_process(WhyStopped::kOwnTimer);
+  reader.pass();
+  BOOST_TEST(reader.are_readable());
+  BOOST_TEST(reader.records() > 0U);
+  BOOST_TEST(load_relaxed(reader.header().why_stopped) ==
+             static_cast<std::uint32_t>(WhyStopped::kOwnTimer));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
