@@ -12,6 +12,7 @@
 #include "base/plural.h"
 #include "base/quote.h"
 #include "names/demangle.h"
+#include "objects/file_identity.h"
 #include "objects/library.h"
 #include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
@@ -114,11 +115,10 @@ Resolved Resolver::script(const stream::ScriptFunction& function, std::uint64_t 
 /// Returns "libc.so.6+0x27210".  The offset is the start of the function, if that is known, so a
 /// function has one frame and not one for each instruction.
 std::string Resolver::place_name(Module& module, std::uint32_t pid, const stream::Mapping& mapping,
-                                 std::uint64_t file_offset) const {
+                                 std::uint64_t file_offset) {
   const auto svma = module.symbols->svma_of(file_offset);
   if (module.is_stripped && !module.ranges) {
-    const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
-                                                   objects::FileMatch::kAny, &cache_);
+    const auto opened = open_again(pid, mapping);
     const auto* image = std::get_if<objects::Image>(&opened);
     module.ranges = image != nullptr ? unwind::FunctionRanges(*image) : unwind::FunctionRanges();
   }
@@ -127,16 +127,19 @@ std::string Resolver::place_name(Module& module, std::uint32_t pid, const stream
                      start.value_or(svma.value_or(file_offset)));
 }
 
+objects::OpenResult Resolver::open_again(std::uint32_t pid, const stream::Mapping& mapping) {
+  return objects::open_mapped_image(files_.query(pid, mapping).pid, mapping,
+                                    objects::FileMatch::kAny, &cache_);
+}
+
 std::optional<Function> Resolver::data(std::uint32_t pid, std::uint64_t avma,
                                        const stream::Mapping& code) {
   if (code.file->is_anonymous())
     return std::nullopt;
   Module& module = module_of(pid, code);
   if (!module.data) {
-    module.data = std::make_unique<ModuleSymbols>(
-        objects::open_mapped_image(static_cast<pid_t>(pid), code, objects::FileMatch::kAny,
-                                   &cache_),
-        code.file->path, debug_files_, objects::SymbolKind::kData);
+    module.data = std::make_unique<ModuleSymbols>(open_again(pid, code), code.file->path,
+                                                  debug_files_, objects::SymbolKind::kData);
     module.data->release_file();
   }
   const objects::Image* image = module.data->image();
@@ -189,36 +192,41 @@ std::vector<Function> Resolver::functions_at(Module& module, std::uint64_t svma)
 /// Searches a missing file again through another process that maps it: the first process may have
 /// ended already.
 Resolver::Module& Resolver::module_of(std::uint32_t pid, const stream::Mapping& mapping) {
-  auto& module = modules_[mapping.file];
+  const objects::FileQuery query = files_.query(pid, mapping);
+  SharedModule& module = modules_[query.key()];
   constexpr unsigned kMaxAttempts = 16;
-  if (module && (module->symbols->image() != nullptr || module->tried_pid == pid ||
-                 module->attempts >= kMaxAttempts))
-    return *module;
-  const std::string& build_id = mapping.file->build_id;
-  if (const auto known = by_build_id_.find(build_id); known != by_build_id_.end()) {
-    module = known->second;
-    return *module;
-  }
-  if (!module)
-    module = std::make_shared<Module>();
-  open(*module, pid, mapping);
-  if (!build_id.empty() && module->symbols->image() != nullptr)
-    by_build_id_[build_id] = module;
+  if (!module || (module->symbols->image() == nullptr && module->tried_pid != query.pid &&
+                  module->attempts < kMaxAttempts))
+    module = open(module, query.pid, mapping);
   return *module;
 }
 
-void Resolver::open(Module& module, std::uint32_t pid, const stream::Mapping& mapping) {
-  const std::string& path = mapping.file->path;
-  auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
-                                           objects::FileMatch::kAny, &cache_);
+/// Returns the module of the same file, if one has been opened.
+Resolver::SharedModule Resolver::open(SharedModule module, pid_t pid,
+                                      const stream::Mapping& mapping) {
+  auto opened = objects::open_mapped_image(pid, mapping, objects::FileMatch::kAny, &cache_);
+  const auto* image = std::get_if<objects::Image>(&opened);
+  const auto identity = image != nullptr ? objects::identity_of(*image) : std::nullopt;
+  if (identity)
+    if (const auto known = by_identity_.find(*identity); known != by_identity_.end())
+      return known->second;
   const auto* failure = std::get_if<objects::OpenFailure>(&opened);
-  if (failure != nullptr && *failure == objects::OpenFailure::kOtherBuildId && module.attempts == 0)
+  if (failure != nullptr && *failure == objects::OpenFailure::kOtherBuildId)
     say_refused(*mapping.file);
-  if (const auto* found = std::get_if<objects::Image>(&opened))
-    doubtful_files_ += objects::has_other_inode(*found, *mapping.file) ? 1 : 0;
+  if (image != nullptr)
+    doubtful_files_ += objects::has_other_inode(*image, *mapping.file) ? 1 : 0;
+  if (!module)
+    module = std::make_shared<Module>();
+  module->tried_pid = pid;
+  ++module->attempts;
+  read(*module, std::move(opened), mapping.file->path);
+  if (identity)
+    by_identity_[*identity] = module;
+  return module;
+}
+
+void Resolver::read(Module& module, objects::OpenResult opened, const std::string& path) {
   module.symbols = std::make_unique<ModuleSymbols>(std::move(opened), path, debug_files_);
-  module.tried_pid = pid;
-  ++module.attempts;
   const objects::Image* image = module.symbols->image();
   module.is_library =
       image == nullptr ? path.find(".so") != std::string::npos : objects::is_shared_library(*image);
@@ -234,7 +242,7 @@ void Resolver::open(Module& module, std::uint32_t pid, const stream::Mapping& ma
 
 void Resolver::say_refused(const stream::MappedFile& file) {
   constexpr unsigned kMost = 20;
-  if (refused_++ < kMost)
+  if (refused_.insert(&file).second && refused_.size() <= kMost)
     say_(fmt::format("{}: its build id is not the recorded {}: not used", in_quotes(file.path),
                      objects::hex(file.build_id)));
 }
@@ -249,11 +257,30 @@ void Resolver::expect_jit(std::uint32_t pid) {
     jit.path = fmt::format("/tmp/perf-{}.map", status->pid_in_namespace);
     jit.root_of = static_cast<pid_t>(pid);
     jit.owner = status->effective_uid;
+    check_process(jit, pid);
   } else {
-    // The owner of the ended process is unknown, so only our own files are trusted.
-    jit.path = fmt::format("/tmp/perf-{}.map", pid);
-    jit.owner = ::geteuid();
+    jit = of_ended(pid);
   }
+}
+
+/// The owner of the ended process is unknown, so only our own files are trusted.
+Resolver::Jit Resolver::of_ended(std::uint32_t pid) {
+  Jit jit;
+  jit.path = fmt::format("/tmp/perf-{}.map", pid);
+  jit.owner = ::geteuid();
+  jit.is_checked = true;
+  return jit;
+}
+
+/// Forgets the files of a process that has only the recorded PID, once that is known.
+void Resolver::check_process(Jit& jit, std::uint32_t pid) const {
+  const bool is_elsewhere = boot_ != 0 && boot_ != boot_number();
+  if (jit.is_checked || (time_ns_ == 0 && !is_elsewhere))
+    return;
+  jit.is_checked = true;
+  const auto started_ns = stream::start_ns_of(static_cast<pid_t>(pid));
+  if (is_elsewhere || (started_ns && *started_ns > time_ns_))
+    jit = of_ended(pid);
 }
 
 void Resolver::expect_jit_dump(std::uint32_t pid, const std::string& path) {
@@ -338,6 +365,7 @@ bool Resolver::has_other_jit_tables(std::uint32_t pid) {
 Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
   expect_jit(pid);
   Jit& jit = jits_[pid];
+  check_process(jit, pid);
   jit.asked.insert(avma);
   if (const auto found = jit.dump ? jit.dump->find(avma) : std::nullopt) {
     Function function{.name = std::string(found->name), .flags = stream::kSymbolJit};

@@ -26,6 +26,7 @@
 #include "names/unnamed.h"
 #include "objects/build_id_cache.h"
 #include "objects/debug_file.h"
+#include "objects/mapped_image.h"
 #include "stream/proc/kallsyms.h"
 #include "stream/proc/process_table.h"
 #include "stream/script_mapping.h"
@@ -94,6 +95,12 @@ class Resolver {
   /// `recorded_start` is the start of the kernel in the recording; 0 if it is not recorded.
   Resolved kernel(std::uint64_t address, std::uint64_t recorded_start);
 
+  /// The recording has reached this time (CLOCK_MONOTONIC; 0: of another clock) of a system with
+  /// that boot_number() (0: unknown).  A process that started later has only the same PID.
+  void reach(std::uint64_t boot, std::uint64_t time_ns) noexcept {
+    boot_ = boot;
+    time_ns_ = time_ns;
+  }
   /// Call this when code without a file was mapped into the process.  It finds the
   /// owner and the path of the process's perf map while the process still exists.
   void expect_jit(std::uint32_t pid);
@@ -132,7 +139,7 @@ class Resolver {
     std::optional<unwind::FunctionRanges> ranges;  ///< of a stripped file, once needed
     std::unique_ptr<ModuleSymbols> data;           ///< its variables, once needed
     bool is_library = false;
-    std::uint32_t tried_pid = 0;  ///< the process of the last attempt
+    pid_t tried_pid = 0;  ///< the process of the last attempt
     unsigned attempts = 0;
   };
   struct Jit {
@@ -140,6 +147,7 @@ class Resolver {
     pid_t root_of = 0;  ///< process whose root it is below; 0: our root, the process has ended
     uid_t owner = 0;
     bool is_opened = false;
+    bool is_checked = false;           ///< that the process is the recorded one
     std::unique_ptr<JitMapFile> file;  ///< null: there is no readable perf map
     std::unique_ptr<JitDump> dump;     ///< null: there is no readable jitdump
     std::string dump_path;             ///< path that the process uses
@@ -149,12 +157,17 @@ class Resolver {
     bool has_other_tables = false;
   };
 
+  static Jit of_ended(std::uint32_t pid);
+  void check_process(Jit& jit, std::uint32_t pid) const;
   static void add_skipped(const Jit& jit, SkippedLines& to);
   [[nodiscard]] Resolved script(const stream::ScriptFunction& function, std::uint64_t lines) const;
+  using SharedModule = std::shared_ptr<Module>;
   Module& module_of(std::uint32_t pid, const stream::Mapping& mapping);
+  SharedModule open(SharedModule module, pid_t pid, const stream::Mapping& mapping);
   std::string place_name(Module& module, std::uint32_t pid, const stream::Mapping& mapping,
-                         std::uint64_t file_offset) const;
-  void open(Module& module, std::uint32_t pid, const stream::Mapping& mapping);
+                         std::uint64_t file_offset);
+  objects::OpenResult open_again(std::uint32_t pid, const stream::Mapping& mapping);
+  void read(Module& module, objects::OpenResult opened, const std::string& path);
   void say_refused(const stream::MappedFile& file);
   std::vector<Function> functions_at(Module& module, std::uint64_t svma) const;
   static std::unique_ptr<unwind::UnwindTable> table_of(const JitFrames& frames);
@@ -167,11 +180,14 @@ class Resolver {
   std::string kallsyms_;  ///< path
   objects::BuildIdCache cache_ = objects::BuildIdCache::of_user();
   objects::DebugFinder debug_files_;  ///< must outlive modules_
-  std::unordered_map<const stream::MappedFile*, std::shared_ptr<Module>> modules_;
-  std::unordered_map<std::string, std::shared_ptr<Module>> by_build_id_;  ///< opened modules
-  unsigned refused_ = 0;  ///< files refused because their build id differs
+  objects::SharedFiles files_{&cache_};
+  std::map<std::pair<const stream::MappedFile*, std::uint32_t>, SharedModule> modules_;
+  /// Opened modules.  Two files with one build id are two modules: its author chooses a build id.
+  std::map<FileIdentity, SharedModule> by_identity_;
+  std::set<const stream::MappedFile*> refused_;  ///< because their build id differs
   unsigned doubtful_files_ = 0;
   std::set<std::string, std::less<>> go_files_;
+  std::uint64_t boot_ = 0, time_ns_ = 0;  ///< of the recording
   std::unordered_map<std::uint32_t, Jit> jits_;
   SkippedLines skipped_of_forgotten_;  ///< of perf maps and jitdumps that are no longer in jits_
   std::optional<stream::Kallsyms> kernel_;

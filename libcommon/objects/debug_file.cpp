@@ -2,6 +2,7 @@
 #include "objects/debug_file.h"
 
 #include <elf.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include "base/io/deflate.h"
 #include "base/io/xz.h"
 #include "objects/debug_link.h"
+#include "objects/file_identity.h"
 #include "stream/proc/root_file.h"
 
 namespace pe::objects {
@@ -71,14 +73,19 @@ bool has_debug_info(const Image& image) noexcept {
 }
 
 std::optional<DebugFile> DebugFinder::separate(const Image& image, const std::string& path) {
-  if (auto found = by_build_id(image.build_id()))
+  const Wanted wanted{image.build_id(), file_owner(image)};
+  if (auto found = by_build_id(wanted))
     return found;
   if (auto found = by_link(image, path))
     return found;
-  if (!search_.fetch || image.build_id().empty())
+  return fetch(wanted);
+}
+
+std::optional<DebugFile> DebugFinder::fetch(const Wanted& wanted) {
+  if (!search_.fetch || wanted.build_id.empty())
     return std::nullopt;
-  const auto fetched = search_.fetch(image.build_id());
-  return fetched ? take_if_same(*fetched, image.build_id(), std::nullopt) : std::nullopt;
+  const auto fetched = search_.fetch(wanted.build_id);
+  return fetched ? take_if_same(*fetched, wanted) : std::nullopt;
 }
 
 std::optional<DebugFile> DebugFinder::alternate(const Image& holder, const std::string& path) {
@@ -90,14 +97,14 @@ std::optional<DebugFile> DebugFinder::alternate(const Image& holder, const std::
     refuse(path, DebugRefusal::kBadLink);
     return std::nullopt;
   }
-  if (auto found = by_build_id(link->build_id))
+  const Wanted wanted{link->build_id, file_owner(holder)};
+  if (auto found = by_build_id(wanted))
     return found;
   const bool is_absolute = link->path.starts_with('/');
   const std::string named = joined({is_absolute ? search_.sysroot : folder_of(path), link->path});
-  if (auto found = take_if_same(named, link->build_id, std::nullopt))
+  if (auto found = take_if_same(named, wanted))
     return found;
-  const auto fetched = search_.fetch ? search_.fetch(link->build_id) : std::nullopt;
-  return fetched ? take_if_same(*fetched, link->build_id, std::nullopt) : std::nullopt;
+  return fetch(wanted);
 }
 
 std::optional<Image> DebugFinder::mini(const Image& image, const std::string& path) {
@@ -117,14 +124,19 @@ std::optional<Image> DebugFinder::mini(const Image& image, const std::string& pa
   return std::nullopt;
 }
 
-std::optional<Image> DebugFinder::open(const std::string& path) {
+std::optional<Image> DebugFinder::open(const std::string& path, uid_t owner) {
   const bool is_inside = !search_.sysroot.empty() && path.starts_with(search_.sysroot);
   OpenResult opened =
       is_inside
           ? Image::open(stream::open_below(search_.sysroot, path.substr(search_.sysroot.size())))
           : Image::open(path);
-  if (auto* image = std::get_if<Image>(&opened))
-    return std::move(*image);
+  if (auto* image = std::get_if<Image>(&opened)) {
+    struct stat status = {};
+    if (::fstat(image->fd(), &status) == 0 && (is_trusted(status) || status.st_uid == owner))
+      return std::move(*image);
+    refuse(path, DebugRefusal::kOtherOwner);
+    return std::nullopt;
+  }
   if (std::get<OpenFailure>(opened) != OpenFailure::kMissing)
     refuse(path, DebugRefusal::kUnusable);
   return std::nullopt;
@@ -135,14 +147,15 @@ void DebugFinder::refuse(const std::string& path, DebugRefusal why) {
   ++refusals_;
 }
 
-std::optional<DebugFile> DebugFinder::by_build_id(Bytes build_id) {
+std::optional<DebugFile> DebugFinder::by_build_id(const Wanted& wanted) {
+  const Bytes build_id = wanted.build_id;
   if (build_id.size() < 2)
     return std::nullopt;
   const std::string name =
       joined({"/.build-id/", hex(build_id.first(1)), "/", hex(build_id.subspan(1)), ".debug"});
   for (const std::string& before : {search_.sysroot, std::string()}) {
     for (const std::string& root : search_.roots)
-      if (auto found = take_if_same(joined({before, root, name}), build_id, std::nullopt))
+      if (auto found = take_if_same(joined({before, root, name}), wanted))
         return found;
     if (search_.sysroot.empty())
       break;
@@ -159,8 +172,9 @@ std::optional<DebugFile> DebugFinder::by_link(const Image& image, const std::str
     refuse(path, DebugRefusal::kBadLink);
     return std::nullopt;
   }
+  const Wanted wanted{image.build_id(), file_owner(image), link->crc};
   for (const std::string& folder : folders_of_link(path))
-    if (auto found = take_if_same(folder + link->file, image.build_id(), link->crc))
+    if (auto found = take_if_same(folder + link->file, wanted))
       return found;
   return std::nullopt;
 }
@@ -189,9 +203,9 @@ std::vector<std::string> DebugFinder::folders_of_link(const std::string& path) c
   return folders;
 }
 
-std::optional<DebugFile> DebugFinder::take_if_same(const std::string& path, Bytes build_id,
-                                                   std::optional<std::uint32_t> crc) {
-  auto image = open(path);
+std::optional<DebugFile> DebugFinder::take_if_same(const std::string& path, const Wanted& wanted) {
+  const auto& [build_id, owner, crc] = wanted;
+  auto image = open(path, owner);
   // A link may lead from a stripped file to itself.
   if (!image || (!has_symtab(*image) && !has_debug_info(*image)))
     return std::nullopt;

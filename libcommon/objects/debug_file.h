@@ -46,6 +46,7 @@ enum class DebugRefusal : std::uint8_t {
   kUnusable,      ///< not ELF, not a regular file, not readable for us, damaged
   kOtherBuildId,  ///< the file belongs to another build
   kOtherCrc,      ///< the link was made for another file
+  kOtherOwner,    ///< another user may have put it there, who does not own the program
   kTooLarge,      ///< too large to check or to uncompress, or the compressed data is damaged
 };
 
@@ -69,7 +70,9 @@ class DebugFinder {
   std::optional<Image> mini(const Image& image, const std::string& path);
 
   /// Opens `path`.  Refuses a file that is not a usable ELF file; a missing file is no refusal.
-  std::optional<Image> open(const std::string& path);
+  /// Refuses a file that another user can change, unless that user is `owner`, who has the program:
+  /// the names in a debug file are its author's.
+  std::optional<Image> open(const std::string& path, uid_t owner);
   void refuse(const std::string& path, DebugRefusal why);
 
   [[nodiscard]] const DebugSearch& search() const noexcept { return search_; }
@@ -87,10 +90,16 @@ class DebugFinder {
   static constexpr std::uint64_t kMaxCrcBytes = std::uint64_t{4} << 30;
 
  private:
-  std::optional<DebugFile> by_build_id(Bytes build_id);
+  /// What a debug file must have.
+  struct Wanted {
+    Bytes build_id;
+    uid_t owner;                            ///< of the program
+    std::optional<std::uint32_t> crc = {};  ///< for a file without a build id
+  };
+  std::optional<DebugFile> by_build_id(const Wanted& wanted);
   std::optional<DebugFile> by_link(const Image& image, const std::string& path);
-  std::optional<DebugFile> take_if_same(const std::string& path, Bytes build_id,
-                                        std::optional<std::uint32_t> crc);
+  std::optional<DebugFile> fetch(const Wanted& wanted);
+  std::optional<DebugFile> take_if_same(const std::string& path, const Wanted& wanted);
   [[nodiscard]] std::vector<std::string> folders_of_link(const std::string& path) const;
 
   DebugSearch search_;

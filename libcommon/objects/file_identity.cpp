@@ -2,6 +2,7 @@
 #include "objects/file_identity.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <system_error>
@@ -14,12 +15,28 @@ std::optional<FileIdentity> identity_of(const Image& image) {
   struct stat status = {};
   if (image.fd() < 0 || ::fstat(image.fd(), &status) != 0)
     return std::nullopt;
-  return FileIdentity{.device = status.st_dev,
-                      .inode = status.st_ino,
-                      .modified_s = status.st_mtim.tv_sec,
-                      .modified_ns = status.st_mtim.tv_nsec,
-                      .changed_s = status.st_ctim.tv_sec,
-                      .changed_ns = status.st_ctim.tv_nsec};
+  return pe::identity_of(status);
+}
+
+uid_t file_owner(const Image& image) {
+  struct stat status = {};
+  return image.fd() >= 0 && ::fstat(image.fd(), &status) == 0 ? status.st_uid : ::geteuid();
+}
+
+bool is_trusted(const struct stat& status) {
+  const bool is_ours = status.st_uid == 0 || status.st_uid == ::geteuid();
+  // Many systems give each user a group of the same number, and let it write.
+  const bool is_private = (status.st_mode & S_IWGRP) == 0 || status.st_gid == status.st_uid;
+  return is_ours && is_private && (status.st_mode & S_IWOTH) == 0;
+}
+
+bool is_of_this_boot(const stream::MappedFile& recorded) {
+  return recorded.identity.is_known() && recorded.identity.boot == boot_number();
+}
+
+bool may_be(const struct stat& status, const stream::MappedFile& recorded) {
+  return !is_of_this_boot(recorded) ||
+         (status.st_dev == recorded.identity.device && status.st_ino == recorded.identity.inode);
 }
 
 std::optional<ProgramFile> open_program(const std::string& path) {

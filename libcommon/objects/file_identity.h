@@ -1,30 +1,37 @@
-// Files that are examined before a process maps them.
+// The rules by which two files are one, and by which a file may stand for another.
+//
+// A build id is no proof: the author of a file can copy it from another file.  So files of which
+// one is open are the same if device, inode and time of change are.  A file that was recorded with
+// a build id may be found again at another time, or on another machine, where only the build id is
+// left.  Then the file that is found must be one that no other user could have put there.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <sys/types.h>
 
-#include <compare>
-#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "base/io/file_identity.h"
 #include "objects/image.h"
+#include "stream/proc/process_table.h"
 
 namespace pe::objects {
 
-/// Device and inode, as stat(2) returns them.  A change of the file, or of a new file that gets the
-/// same inode, changes the times.
-struct FileIdentity {
-  dev_t device = 0;
-  ino_t inode = 0;
-  std::int64_t modified_s = 0, modified_ns = 0;  ///< st_mtim
-  std::int64_t changed_s = 0, changed_ns = 0;    ///< st_ctim
-  auto operator<=>(const FileIdentity&) const = default;
-};
-
 /// Returns nullopt for an image that is not an open file.
 std::optional<FileIdentity> identity_of(const Image& image);
+
+/// Returns the user who owns the file; this process's user for an image that is not an open file.
+uid_t file_owner(const Image& image);
+
+/// Can only root and this process's user have written the file?
+bool is_trusted(const struct stat& status);
+
+/// Is the file that was recorded still running on this system, so that its device and inode mean
+/// something here?
+bool is_of_this_boot(const stream::MappedFile& recorded);
+/// Is the open file the recorded one?  True if the record does not identify it.
+bool may_be(const struct stat& status, const stream::MappedFile& recorded);
 
 struct ProgramFile {
   std::string path;  ///< as the kernel will report it: without symbolic links

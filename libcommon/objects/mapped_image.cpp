@@ -12,6 +12,7 @@
 
 #include "base/io/regular_file.h"
 #include "objects/build_id_cache.h"
+#include "objects/file_identity.h"
 #include "objects/vdso.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/root_file.h"
@@ -21,27 +22,56 @@ namespace {
 
 using Opened = std::variant<RegularFile, FileFailure>;
 
-bool has_inode(const Opened& opened, std::uint64_t inode) {
+std::optional<struct stat> status_of(const Opened& opened) {
   struct stat status = {};
   const auto* file = std::get_if<RegularFile>(&opened);
-  return file != nullptr && ::fstat(file->fd.get(), &status) == 0 && status.st_ino == inode;
+  if (file == nullptr || ::fstat(file->fd.get(), &status) != 0)
+    return std::nullopt;
+  return status;
 }
 
-Opened open_mapping(pid_t pid, const stream::Mapping& mapping) {
-  return open_stored(fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end));
+/// Is it the recorded file, by what identifies files without a build id?
+bool is_recorded(const Opened& opened, const stream::MappedFile& recorded) {
+  const auto status = status_of(opened);
+  return status &&
+         (is_of_this_boot(recorded) ? may_be(*status, recorded) : status->st_ino == recorded.inode);
 }
 
-Opened open_program(pid_t pid) { return open_stored(fmt::format("/proc/{}/exe", pid)); }
+/// May a file at the recorded path have the names of the recorded file, if it has its build id?
+/// While the system runs, a file that another user may have put there must be the same file.
+bool may_stand_for(const Opened& opened, const stream::MappedFile& recorded) {
+  const auto status = status_of(opened);
+  return !status || may_be(*status, recorded) || is_trusted(*status);
+}
+
+std::string map_files_path(pid_t pid, const stream::Mapping& mapping) {
+  return fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end);
+}
+
+std::string program_path(pid_t pid) { return fmt::format("/proc/{}/exe", pid); }
 
 /// Checks one file after the other for the recorded build id.
 class BuildIdSearch {
  public:
-  explicit BuildIdSearch(std::string_view wanted) : wanted_(wanted) {}
+  explicit BuildIdSearch(const stream::MappedFile& wanted) : wanted_(wanted) {}
 
-  /// Returns true if `opened` has the build id.
-  bool look_at(OpenResult opened) {
+  /// Returns true if `opened`, of the process, is the recorded file.
+  bool look_at(Opened opened) {
+    const auto status = status_of(opened);
+    return (!status || may_be(*status, wanted_)) && look(std::move(opened));
+  }
+  /// Does the same for a file at the recorded path here.
+  bool look_here(Opened opened) {
+    return may_stand_for(opened, wanted_) && look(std::move(opened));
+  }
+
+  OpenResult take() { return std::move(result_); }
+
+ private:
+  bool look(Opened from) {
+    OpenResult opened = Image::open(std::move(from));
     if (auto* image = std::get_if<Image>(&opened)) {
-      if (image->has_build_id(wanted_)) {
+      if (image->has_build_id(wanted_.build_id)) {
         result_ = std::move(*image);
         return true;
       }
@@ -51,50 +81,48 @@ class BuildIdSearch {
     }
     return false;
   }
-  bool look_at(Opened opened) { return look_at(Image::open(std::move(opened))); }
 
-  OpenResult take() { return std::move(result_); }
-
- private:
-  std::string_view wanted_;
+  const stream::MappedFile& wanted_;
   OpenResult result_ = OpenFailure::kMissing;  ///< until found: the most specific failure so far
 };
 
+/// The file here comes first: a process can map other files before it is asked.
 OpenResult open_by_build_id(pid_t pid, const stream::Mapping& mapping, const BuildIdCache* cache) {
-  const std::string& build_id = mapping.file->build_id;
-  const std::string path = without_deleted(mapping.file->path);
-  BuildIdSearch search(build_id);
-  const bool is_found = (pid != 0 && (search.look_at(open_mapping(pid, mapping)) ||
-                                      search.look_at(open_program(pid)) ||
-                                      search.look_at(stream::open_in_root(pid, path)))) ||
-                        search.look_at(open_stored(path));
+  const stream::MappedFile& file = *mapping.file;
+  const std::string path = without_deleted(file.path);
+  BuildIdSearch search(file);
+  const bool is_found = search.look_here(open_stored(path)) ||
+                        (pid != 0 && (search.look_at(open_stored(map_files_path(pid, mapping))) ||
+                                      search.look_at(open_stored(program_path(pid))) ||
+                                      search.look_at(stream::open_in_root(pid, path))));
   if (!is_found && cache != nullptr)
-    if (auto kept = cache->open(build_id))
+    if (auto kept = cache->open(file))
       return std::move(*kept);
   return search.take();
 }
 
 OpenResult open_by_inode(pid_t pid, const stream::Mapping& mapping, FileMatch match) {
-  const std::uint64_t inode = mapping.file->inode;
-  const std::string path = without_deleted(mapping.file->path);
+  const stream::MappedFile& file = *mapping.file;
+  const std::string path = without_deleted(file.path);
+  Opened here = open_stored(path);
+  if (is_recorded(here, file))
+    return Image::open(std::move(here));
   Opened in_root = FileFailure::kMissing;
   if (pid != 0) {
     // The current mapping may belong to the same process, or to another that reuses its PID.
-    if (Opened mapped = open_mapping(pid, mapping); has_inode(mapped, inode))
-      return Image::open(std::move(mapped));
-    if (Opened program = open_program(pid); has_inode(program, inode))
-      return Image::open(std::move(program));
+    for (const std::string& link : {map_files_path(pid, mapping), program_path(pid)})
+      if (Opened opened = open_stored(link); is_recorded(opened, file))
+        return Image::open(std::move(opened));
     in_root = stream::open_in_root(pid, path);
-    if (has_inode(in_root, inode))
+    if (is_recorded(in_root, file))
       return Image::open(std::move(in_root));
   }
-  Opened here = open_stored(path);
-  if (has_inode(here, inode))
-    return Image::open(std::move(here));
-  if (inode != 0 && match == FileMatch::kSameInode && std::holds_alternative<RegularFile>(here))
+  const bool is_running = match == FileMatch::kSameInode || is_of_this_boot(file);
+  if (file.inode != 0 && is_running && std::holds_alternative<RegularFile>(here))
     return OpenFailure::kMissing;  // another file has this path now
-  return Image::open(inode == 0 && std::holds_alternative<RegularFile>(in_root) ? std::move(in_root)
-                                                                                : std::move(here));
+  return Image::open(file.inode == 0 && std::holds_alternative<RegularFile>(in_root)
+                         ? std::move(in_root)
+                         : std::move(here));
 }
 
 /// Returns the inode that /proc reports for the mapping at `avma`; 0 if nothing is mapped.
@@ -124,30 +152,54 @@ std::string without_deleted(const std::string& path) {
 
 OpenResult open_mapped_image(pid_t pid, const stream::Mapping& mapping, FileMatch match,
                              const BuildIdCache* cache) {
-  if (mapping.file->path == "[vdso]")
-    return open_vdso(mapping.file->build_id);
-  return mapping.file->build_id.empty() ? open_by_inode(pid, mapping, match)
-                                        : open_by_build_id(pid, mapping, cache);
+  const stream::MappedFile& file = *mapping.file;
+  if (file.path == "[vdso]")
+    return open_vdso(file.build_id);
+  // A process of another boot has ended, and so has one that could not be asked at once.
+  if (file.identity.is_known() ? !is_of_this_boot(file)
+                               : match == FileMatch::kSameInode && !file.build_id.empty())
+    pid = 0;
+  return file.build_id.empty() ? open_by_inode(pid, mapping, match)
+                               : open_by_build_id(pid, mapping, cache);
 }
 
 OpenResult open_from_process(pid_t pid, const stream::Mapping& mapping) {
-  BuildIdSearch search(mapping.file->build_id);
+  BuildIdSearch search(*mapping.file);
   // The links of /proc lead to the file itself; its path may lead to another file by now.
-  if (search.look_at(open_mapping(pid, mapping)) || search.look_at(open_program(pid)))
+  if (search.look_at(open_stored(map_files_path(pid, mapping))) ||
+      search.look_at(open_stored(program_path(pid))))
     return search.take();
   Opened in_root = stream::open_in_root(pid, without_deleted(mapping.file->path));
+  const auto status = status_of(in_root);
   const std::uint64_t inode = mapped_inode(pid, mapping.start);
-  if (inode != 0 && has_inode(in_root, inode))
+  if (status && inode != 0 && status->st_ino == inode)
     search.look_at(std::move(in_root));
   return search.take();
 }
 
 std::optional<Image> open_here(const stream::Mapping& mapping) {
-  auto opened = Image::open(mapping.file->path);
-  auto* image = std::get_if<Image>(&opened);
-  if (image == nullptr || !image->has_build_id(mapping.file->build_id))
+  BuildIdSearch search(*mapping.file);
+  if (!search.look_here(open_stored(mapping.file->path)))
     return std::nullopt;
-  return std::move(*image);
+  return std::move(std::get<Image>(search.take()));
+}
+
+FileIdentity identity_of_mapping(pid_t pid, const stream::Mapping& mapping) {
+  const FileIdentity mapped = identity_at(map_files_path(pid, mapping));
+  // The path may lead elsewhere.  That is harmless: who opens the file compares it with this.
+  return mapped.is_known() ? mapped
+                           : identity_at(fmt::format("/proc/{}/root{}", pid, mapping.file->path));
+}
+
+FileQuery SharedFiles::query(std::uint32_t pid, const stream::Mapping& mapping) {
+  if (mapping.file->identity.is_known())
+    return {mapping.file, 0, static_cast<pid_t>(pid)};
+  const auto [is_here, is_new] = is_here_.try_emplace(mapping.file);
+  if (is_new)
+    is_here->second =
+        std::holds_alternative<Image>(open_mapped_image(0, mapping, FileMatch::kSameInode, cache_));
+  const std::uint32_t process = is_here->second ? 0 : pid;
+  return {mapping.file, process, static_cast<pid_t>(process)};
 }
 
 bool has_other_inode(const Image& image, const stream::MappedFile& recorded) {

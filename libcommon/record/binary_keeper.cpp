@@ -1,17 +1,43 @@
 // SPDX-License-Identifier: MIT
 #include "record/binary_keeper.h"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/descriptors.h"
 #include "base/error.h"
 #include "base/plural.h"
+#include "objects/file_identity.h"
 #include "objects/mapped_image.h"
 #include "record/own_thread.h"
 
 namespace pe::record {
 
-BinaryKeeper::BinaryKeeper(objects::BuildIdCache cache) : cache_(std::move(cache)) {}
+namespace {
+
+/// Is the process in our mount and user namespaces, where only root and its owner write a file?
+bool is_in_our_namespaces(std::uint32_t pid) {
+  const auto has_same = [pid](std::string_view name) {
+    const FileIdentity own = identity_at(fmt::format("/proc/self/ns/{}", name));
+    const FileIdentity other = identity_at(fmt::format("/proc/{}/ns/{}", pid, name));
+    return own.is_known() && own.device == other.device && own.inode == other.inode;
+  };
+  return has_same("mnt") && has_same("user");
+}
+
+bool is_trusted_file(const objects::Image& image) {
+  struct stat status = {};
+  return ::fstat(image.fd(), &status) == 0 && objects::is_trusted(status);
+}
+
+}  // namespace
+
+BinaryKeeper::BinaryKeeper(objects::BuildIdCache cache, bool trusts_all)
+    : cache_(std::move(cache)), trusts_all_(trusts_all) {}
 
 BinaryKeeper::~BinaryKeeper() { stop(); }
 
@@ -31,7 +57,7 @@ void BinaryKeeper::see(std::uint32_t pid, const stream::ProcessTable& processes)
 }
 
 void BinaryKeeper::offer(std::uint32_t pid, const stream::Mapping& mapping) {
-  if (build_ids_.contains(mapping.file->build_id)) {
+  if (has_job(*mapping.file)) {
     offered_.insert(mapping.file);
     return;
   }
@@ -52,8 +78,12 @@ void BinaryKeeper::offer(std::uint32_t pid, const stream::Mapping& mapping) {
   auto opened = objects::open_from_process(static_cast<pid_t>(pid), mapping);
   if (auto* image = std::get_if<objects::Image>(&opened)) {
     offered_.insert(mapping.file);
-    keep(*mapping.file, std::move(*image));
+    keep(*mapping.file, std::move(*image), is_in_our_namespaces(pid));
   }
+}
+
+bool BinaryKeeper::has_job(const stream::MappedFile& file) const {
+  return kept_.contains({file.build_id, file.identity});
 }
 
 /// Returns how many files we hold open, including those that wait for the worker.
@@ -67,13 +97,18 @@ void BinaryKeeper::count_unopened() {
   ++counts_.unopened;
 }
 
-void BinaryKeeper::keep(const stream::MappedFile& file, objects::Image image) {
-  build_ids_.insert(file.build_id);
+void BinaryKeeper::keep(const stream::MappedFile& file, objects::Image image,
+                        bool is_of_our_system) {
+  using Cache = objects::BuildIdCache;
+  const bool is_trusted = trusts_all_ || (is_of_our_system && is_trusted_file(image));
+  kept_.insert({file.build_id, file.identity});
+  if (is_trusted && !kept_.insert({file.build_id, {}}).second && file.identity.is_known())
+    return;  // another file with this build id is kept for all
   const std::uint64_t bytes = image.size_bytes();
-  if (bytes > objects::BuildIdCache::kMaxFileBytes || bytes > kMaxBytes - bytes_)
-    return count(objects::BuildIdCache::Kept::kTooLarge);
+  if (bytes > cache_.max_bytes() - std::min(cache_.max_bytes(), bytes_))
+    return count(Cache::Kept::kTooLarge);
   bytes_ += bytes;
-  enqueue({objects::without_deleted(file.path), file.build_id, std::move(image)});
+  enqueue({file, std::move(image), is_trusted ? Cache::Names::kBuildId : Cache::Names::kThisFile});
 }
 
 void BinaryKeeper::enqueue(Job job) {
@@ -99,7 +134,7 @@ void BinaryKeeper::work() {
     jobs_.pop_front();
     lock.unlock();
     try {
-      count(cache_.keep(job.path, job.build_id, job.image.fd()));
+      count(cache_.keep(job.file, job.image.fd(), job.names));
       lock.lock();
     } catch (const std::bad_alloc&) {
       lock.lock();
@@ -130,8 +165,8 @@ void BinaryKeeper::stop() {
 
 void BinaryKeeper::finish(Closing& closing) {
   for (Seen& seen : here_)
-    if (!build_ids_.contains(seen.mapping.file->build_id) && !objects::open_here(seen.mapping))
-      keep(*seen.mapping.file, std::move(seen.image));
+    if (!has_job(*seen.mapping.file) && !objects::open_here(seen.mapping))
+      keep(*seen.mapping.file, std::move(seen.image), true);  // its path was in our namespaces
   stop();
   if (counts_.kept > 0)
     closing.detail(plural(counts_.kept, "binary file") + " kept in ~/.debug");

@@ -1,5 +1,6 @@
 // Keeps binaries of sampled processes in perf's build-id cache, if their path will not lead to them
 // later.  These are deleted or replaced binaries, those of containers, and those run from memory.
+// A file from another mount or user namespace, or of another user, is kept for this recording only.
 //
 // The keeper checks a process's binaries at its first sample, and again after it has mapped more.
 // A separate thread makes the copies, so the rings are emptied meanwhile.
@@ -11,9 +12,11 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "objects/build_id_cache.h"
@@ -24,7 +27,8 @@ namespace pe::record {
 
 class BinaryKeeper {
  public:
-  explicit BinaryKeeper(objects::BuildIdCache cache);
+  /// With `trusts_all` the files of containers, and of other users, also name other recordings.
+  BinaryKeeper(objects::BuildIdCache cache, bool trusts_all);
   ~BinaryKeeper();
   BinaryKeeper(const BinaryKeeper&) = delete;
   BinaryKeeper& operator=(const BinaryKeeper&) = delete;
@@ -43,13 +47,12 @@ class BinaryKeeper {
   /// At most kMaxHeld files are held open, and at most one in kPartOfDescriptors of all
   /// descriptors.  Other files are not kept if they lose their path later.
   static constexpr std::size_t kMaxHeld = 2'048, kPartOfDescriptors = 4;
-  /// The maximum size of all files that one recording keeps.
-  static constexpr std::uint64_t kMaxBytes = std::uint64_t{4} << 30;
 
  private:
   struct Job {
-    std::string path, build_id;
+    stream::MappedFile file;
     objects::Image image;
+    objects::BuildIdCache::Names names;
   };
   struct Counts {
     std::uint64_t kept = 0;
@@ -63,7 +66,8 @@ class BinaryKeeper {
   void offer(std::uint32_t pid, const stream::Mapping& mapping);
   std::size_t held();
   void count_unopened();
-  void keep(const stream::MappedFile& file, objects::Image image);
+  void keep(const stream::MappedFile& file, objects::Image image, bool is_of_our_system);
+  [[nodiscard]] bool has_job(const stream::MappedFile& file) const;
   void enqueue(Job job);
   void work();
   void count(objects::BuildIdCache::Kept kept);
@@ -72,7 +76,9 @@ class BinaryKeeper {
   objects::BuildIdCache cache_;
   std::unordered_set<std::uint32_t> seen_;                 ///< checked processes, unchanged since
   std::unordered_set<const stream::MappedFile*> offered_;  ///< files that were found or kept
-  std::unordered_set<std::string> build_ids_;              ///< of all jobs
+  /// Of all jobs; also without an identity if the file is kept for its build id.
+  std::set<std::pair<std::string, FileIdentity>> kept_;
+  bool trusts_all_;
   struct Seen {
     stream::Mapping mapping;
     objects::Image image;

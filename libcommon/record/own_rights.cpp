@@ -24,7 +24,8 @@ bool has_capability(Capability capability) {
 void keep_rights_to_record(bool uses_bpf) {
   std::uint64_t kept = 0;
   for (const Capability each :
-       {Capability::kDacReadSearch, Capability::kKill, Capability::kSysPtrace, Capability::kSyslog})
+       {Capability::kDacReadSearch, Capability::kKill, Capability::kSysPtrace, Capability::kSyslog,
+        Capability::kCheckpointRestore})  // for /proc/PID/map_files
     kept |= std::uint64_t{1} << static_cast<unsigned>(each);
   if (uses_bpf)
     for (const Capability each : {Capability::kPerfmon, Capability::kBpf})

@@ -15,6 +15,7 @@ enum class Capability : std::uint8_t {
   kSyslog = 34,
   kPerfmon = 38,
   kBpf = 39,
+  kCheckpointRestore = 40,
 };
 
 /// Returns whether the capability is effective in this process.

@@ -98,9 +98,10 @@ struct Request {
   Clock clock = Clock::kCpu;                      ///< used by Engine::kSignal and kPtrace
   std::vector<std::string> thread_choice = {};    ///< of kSignal: thread names or ids; empty: all
   std::optional<std::uint32_t> stack_bytes = {};  ///< of each copy; nullopt: as the rings allow
-  bool may_continue = true;       ///< continues stacks that are deeper than their copy
-  bool keep_stacks = false;       ///< writes stacks to the stream, without unwinding
-  bool may_keep_binaries = true;  ///< keeps binaries in ~/.debug that would be gone later
+  bool may_continue = true;          ///< continues stacks that are deeper than their copy
+  bool keep_stacks = false;          ///< writes stacks to the stream, without unwinding
+  bool may_keep_binaries = true;     ///< keeps binaries in ~/.debug that would be gone later
+  bool trusts_all_binaries = false;  ///< kept files of containers name other recordings, too
   bool user_only = false;
   bool kernel_only = false;
   /// Also records when threads start and stop running (PERF_RECORD_SWITCH).  These records, and

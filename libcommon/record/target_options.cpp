@@ -159,6 +159,9 @@ std::optional<std::uint64_t> read_duration(const CommandLine& line) {
 
 void read_recording(const CommandLine& line, Request& request) {
   request.may_keep_binaries = !line.has("no-cache");
+  request.trusts_all_binaries = line.has("trust");
+  if (request.trusts_all_binaries && !request.may_keep_binaries)
+    throw UsageError("--trust and --no-cache exclude each other");
   request.user_only = line.has("user-only");
   request.kernel_only = line.has("kernel-only");
   if (request.user_only && request.kernel_only)

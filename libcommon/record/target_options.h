@@ -29,7 +29,7 @@ Target read_target(const CommandLine& line, std::string_view known_options);
 /// Returns --duration in nanoseconds; nullopt: until the target ends or Ctrl-C.  Throws UsageError.
 std::optional<std::uint64_t> read_duration(const CommandLine& line);
 
-/// Reads --no-cache, --user-only, --kernel-only and --mmap-pages.  Throws UsageError.
+/// Reads --no-cache, --trust, --user-only, --kernel-only and --mmap-pages.  Throws UsageError.
 void read_recording(const CommandLine& line, Request& request);
 
 /// Reads --stack-size, in bytes.  Throws UsageError.

@@ -18,7 +18,8 @@ MappedFile file_of(const MmapRecord& map) {
   return {.path = std::string(map.path),
           .device = map.device,
           .inode = map.inode,
-          .build_id = id_text(map.build_id)};
+          .build_id = id_text(map.build_id),
+          .identity = map.identity};
 }
 
 }  // namespace
@@ -57,6 +58,8 @@ bool History::apply_mmap(const Record& record) {
   if (!map->executable && !is_jit_dump_name(map->path))
     return true;
   MappedFile file = file_of(*map);
+  if (file.identity.is_known())
+    boot_ = file.identity.boot;
   if (const auto known = build_ids_.find(file.path);
       file.build_id.empty() && known != build_ids_.end())
     file.build_id = known->second;

@@ -39,6 +39,8 @@ class History {
   /// Returns the first address of the recorded kernel mapping ("[kernel.kallsyms]_text"); 0 if
   /// there was none.
   [[nodiscard]] std::uint64_t kernel_start() const noexcept { return kernel_start_; }
+  /// Returns the boot_number() of the recorded system; 0 if it is not recorded.
+  [[nodiscard]] std::uint64_t boot() const noexcept { return boot_; }
 
  private:
   bool apply_mmap(const Record& record);
@@ -52,6 +54,7 @@ class History {
   std::optional<MappingChange> change_;
   std::optional<TaskRecord> ended_;
   std::uint64_t kernel_start_ = 0;
+  std::uint64_t boot_ = 0;
 };
 
 }  // namespace pe::stream

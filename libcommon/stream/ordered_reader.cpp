@@ -27,6 +27,7 @@ std::optional<Record> OrderedReader::next() {
     const auto record = reader_.next();
     if (!record) {
       at_end_ = true;
+      release_chains(kEverything);
       held_.make_ready(kEverything);
       continue;
     }
@@ -77,6 +78,7 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
     is_in_order_ |= (record.misc & kMiscInOrder) != 0 && held_.is_empty();
     if (is_in_order_)
       return record;
+    release_chains(newest_of_last_round_ns_);
     held_.make_ready(newest_of_last_round_ns_);
     newest_of_last_round_ns_ = newest_ns_;
     round_.assign(record.bytes.begin(), record.bytes.end());
@@ -103,7 +105,19 @@ std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
   return std::nullopt;
 }
 
+void OrderedReader::release_chains(std::uint64_t until_ns) {
+  chains_.release(until_ns, [this](std::uint64_t time_ns, const Record& record) {
+    held_.hold(time_ns, {record.bytes});
+  });
+}
+
 void OrderedReader::hold(const Record& record, const perf_event_attr& attr, std::uint64_t time_ns) {
+  if (record.type == kRecordCallChainDeferred)
+    chains_.join(record, [this](std::uint64_t sampled_ns, const Record& joined) {
+      held_.hold(sampled_ns, {joined.bytes});
+    });
+  else if (record.is_sample() && may_defer(attr) && chains_.keep(record, attr))
+    return;
   const auto sample =
       record.is_sample() && has_user_copy(attr) ? parse_sample(record, attr) : std::nullopt;
   if (sample)

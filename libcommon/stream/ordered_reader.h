@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "stream/deferred_chains.h"
 #include "stream/held_records.h"
 #include "stream/records/event.h"
 #include "stream/records/sample.h"
@@ -58,12 +59,14 @@ class OrderedReader {
   std::optional<bool> apply_to_events(const Record& record);
   std::optional<Record> pass_or_hold(const Record& record);
   void note_handed_out(std::uint64_t time_ns);
+  void release_chains(std::uint64_t until_ns);
   void hold(const Record& record, const perf_event_attr& attr, std::uint64_t time_ns);
 
   StreamReader reader_;
   EventTable events_;
   std::size_t max_held_bytes_;
   HeldRecords held_;
+  DeferredChains chains_;
   std::uint64_t newest_ns_ = 0;  ///< of all records so far
   std::uint64_t newest_of_last_round_ns_ = 0;
   std::uint64_t handed_out_ns_ = 0;

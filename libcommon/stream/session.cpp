@@ -27,6 +27,7 @@ bool Session::apply(const Record& record) {
         sample_ = parse_sample(record, event_->attr);
       if (sample_ && event_->weight)
         weigh(*sample_, *event_->weight);
+      counts_.without_user_part += sample_ && deferred_part(*sample_) ? 1 : 0;
       counts_.samples += sample_ && !span_event(event_->name) ? 1 : 0;
       return sample_.has_value();
     case PERF_RECORD_LOST:
@@ -76,6 +77,7 @@ std::string describe_losses(const Counts& counts) {
   add(counts.skipped_records, "compressed record", " skipped");
   add(counts.skipped_aux_bytes, "byte", " of AUX data skipped");
   add(counts.out_of_order, "record", " out of order");
+  add(counts.without_user_part, "sample", " without the program's stack, which came too late");
   add(counts.weightless, "sample", " counted as 0: the field is negative or missing");
   return text;
 }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <optional>
 #include <string>
@@ -53,9 +55,29 @@ class StreamBuilder {
     attr.sample_id_all = 1;
     attr.use_clockid = 1;
     attr.clockid = CLOCK_MONOTONIC;
+    if (defers_) {  // attr.defer_callchain, for which older headers have no name
+      std::uint64_t flags = 0;
+      char* const at = reinterpret_cast<char*>(&attr) + offsetof(perf_event_attr, read_format) + 8;
+      std::memcpy(&flags, at, sizeof flags);
+      flags |= std::uint64_t{1} << 38U;
+      std::memcpy(at, &flags, sizeof flags);
+    }
     writer_.write_attr(attr, std::vector{id});
     writer_.write_event_name(id, name);
     return *this;
+  }
+  /// The kernel writes the user parts of later events' chains in records of their own.
+  StreamBuilder& defer_chains() {
+    defers_ = true;
+    return *this;
+  }
+  /// The user part of the chains that end with the number.
+  StreamBuilder& user_part(std::uint64_t time_ns, std::uint64_t number,
+                           const std::vector<std::uint64_t>& chain) {
+    builder_.begin(stream::kRecordCallChainDeferred).add(number).add(std::uint64_t{chain.size()});
+    for (const std::uint64_t address : chain)
+      builder_.add(address);
+    return trailer(time_ns, 1, 1);
   }
   /// The events of the calls of a function; their ids are `id` and `id` + 1.
   StreamBuilder& calls_of(std::string_view function, std::uint64_t id = 20) {
@@ -222,6 +244,7 @@ class StreamBuilder {
   StringOutput out_;
   stream::StreamWriter writer_;
   stream::RecordBuilder builder_;
+  bool defers_ = false;
 };
 
 }  // namespace pe::testing

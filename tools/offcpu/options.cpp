@@ -136,6 +136,7 @@ void add_options(po::options_description& options) {
       ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")         //
       ("engine", one_of("ENGINE", kEngines), "how to record: auto (default), perf, bpf")  //
       ("no-cache", "keep no binaries in ~/.debug")                                        //
+      ("trust", "kept binaries of containers may name other recordings")                  //
       ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")          //
       ("output,o", text("FILE"), "write the stream to FILE")                              //
       ("verbose,v", "report all details at the end")                                      //

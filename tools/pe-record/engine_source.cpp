@@ -22,7 +22,6 @@ EngineSource::EngineSource(const Options& options, record::Session& session)
   if (!engine_)
     open_ptrace();
   open_stream(engine_->event().attr, engine_->notes());
-  drain_->add_build_ids();
 }
 
 /// Starts the command, too, which has to find the engine.

@@ -312,6 +312,7 @@ void add_options(po::options_description& options) {
       ("no-continue", "leave stacks cut that are deeper than their copy")              //
       ("keep-stacks", "leave the copies in the stream")                                //
       ("no-cache", "keep no binaries in ~/.debug")                                     //
+      ("trust", "kept binaries of containers may name other recordings")               //
       ("user-only", "leave out kernel frames")                                         //
       ("kernel-only", "record only time in the kernel, and only its frames")           //
       ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")       //

@@ -33,6 +33,14 @@ void advise(const symbolize::Annotator& annotator, const names::Resolver& resolv
     io.note(line);
 }
 
+/// Returns the record's time, if it is of this clock; times of another one cannot be compared.
+std::uint64_t monotonic_time(const Session& session, const stream::Record& record) {
+  const stream::Event* event = session.events().find(record);
+  const bool is_monotonic =
+      event != nullptr && event->attr.use_clockid != 0 && event->attr.clockid == CLOCK_MONOTONIC;
+  return is_monotonic ? stream::time_of(record, event->attr) : 0;
+}
+
 /// Updates the symbols when mappings change.
 void follow_mappings(const Session& session, symbolize::Annotator& annotator,
                      names::Resolver& resolver) {
@@ -49,14 +57,11 @@ void follow_mappings(const Session& session, symbolize::Annotator& annotator,
 }
 
 /// Updates the symbols when the sampled process compiles code.
-void follow_compiler(const Session& session, symbolize::Annotator& annotator,
+void follow_compiler(const Session& session, std::uint64_t time_ns, symbolize::Annotator& annotator,
                      names::Resolver& resolver) {
   const std::uint32_t pid = session.sample()->pid;
-  const perf_event_attr& attr = session.event()->attr;
-  // Times of another clock cannot be compared: the newest symbols count, as in a perf map.
-  const bool has_same_clock = attr.use_clockid != 0 && attr.clockid == CLOCK_MONOTONIC;
-  const std::uint64_t time_ns =
-      has_same_clock ? session.sample()->time_ns : std::numeric_limits<std::uint64_t>::max();
+  if (time_ns == 0)  // the newest symbols count, as in a perf map
+    time_ns = std::numeric_limits<std::uint64_t>::max();
   resolver.advance_jit(pid, time_ns, [&](std::uint64_t start, std::uint64_t end) {
     annotator.forget({.pid = pid, .start = start, .end = end});
   });
@@ -72,9 +77,14 @@ bool annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Ann
     if (record->is_ours() || record->is_compressed())
       continue;  // symbols of an earlier pass, which ours replace; or data that could not be
                  // expanded
-    follow_mappings(session, annotator, resolver);
-    if (session.sample())
-      follow_compiler(session, annotator, resolver);
+    const bool is_sample = session.sample().has_value();
+    if (is_sample || session.mapping_change()) {
+      const std::uint64_t time_ns = monotonic_time(session, *record);
+      resolver.reach(session.history().boot(), time_ns);
+      follow_mappings(session, annotator, resolver);
+      if (is_sample)
+        follow_compiler(session, time_ns, annotator, resolver);
+    }
     const auto walked = stacks.walk(*record);
     if (walked.sample && !stream::span_event(session.event()->name))  // else a mark
       annotator.annotate(session, *walked.sample, record->misc);

@@ -9,6 +9,7 @@
 #include "names/dwarf/die.h"
 #include "names/dwarf/scopes.h"
 #include "names/dwarf/split_units.h"
+#include "objects/file_identity.h"
 
 namespace pe::names {
 namespace {
@@ -342,8 +343,9 @@ Inlines::Inlines(const objects::Image& image, const std::string& path,
     alt = make_debug_image(alternate->image, left);
     left -= std::min<std::uint64_t>(left, alt.bytes.size());
   }
-  units_ = std::make_unique<Units>(std::move(main), std::move(alt),
-                                   std::make_unique<SplitUnits>(finder, std::move(paths), left));
+  units_ = std::make_unique<Units>(
+      std::move(main), std::move(alt),
+      std::make_unique<SplitUnits>(finder, std::move(paths), objects::file_owner(image), left));
 }
 
 Inlines::~Inlines() = default;

@@ -151,7 +151,7 @@ std::optional<SplitSections> SplitUnits::in_package(const Skeleton& skeleton) {
   if (!has_looked_for_package_) {
     has_looked_for_package_ = true;
     for (const std::string& path : paths_)
-      if (auto image = package_ ? std::nullopt : finder_.open(path + ".dwp"))
+      if (auto image = package_ ? std::nullopt : finder_.open(path + ".dwp", owner_))
         package_.emplace(std::move(*image), left_bytes_);
   }
   return package_ ? package_->find(skeleton.unit_id, left_bytes_) : std::nullopt;
@@ -178,7 +178,7 @@ std::vector<std::string> SplitUnits::candidates(const Skeleton& skeleton) const 
 
 std::optional<SplitSections> SplitUnits::in_file(const Skeleton& skeleton) {
   for (const std::string& path : candidates(skeleton)) {
-    const auto image = finder_.open(path);
+    const auto image = finder_.open(path, owner_);
     if (!image)
       continue;
     std::uint64_t left = left_bytes_;

@@ -53,11 +53,12 @@ class SkeletonParts {
 
 class SplitUnits {
  public:
-  /// `paths` are those of the program and of its separate debug file; packages may be beside them.
-  /// `finder` must outlive this.  All units together keep at most `limit_bytes`.
-  SplitUnits(objects::DebugFinder& finder, std::vector<std::string> paths,
+  /// `paths` are those of the program, which `owner` has, and of its separate debug file; packages
+  /// may be beside them.  `finder` must outlive this.  All units together keep at most
+  /// `limit_bytes`.
+  SplitUnits(objects::DebugFinder& finder, std::vector<std::string> paths, uid_t owner,
              std::uint64_t limit_bytes)
-      : finder_(finder), paths_(std::move(paths)), left_bytes_(limit_bytes) {}
+      : finder_(finder), paths_(std::move(paths)), owner_(owner), left_bytes_(limit_bytes) {}
 
   /// Returns an image with the unit; without bytes if there is none.  `program` is the image with
   /// the skeleton, and `parts` are those of all its skeletons.
@@ -70,6 +71,7 @@ class SplitUnits {
 
   objects::DebugFinder& finder_;
   std::vector<std::string> paths_;
+  uid_t owner_;
   std::uint64_t left_bytes_;
   bool has_looked_for_package_ = false;
   std::optional<SplitPackage> package_;

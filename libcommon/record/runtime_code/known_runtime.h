@@ -228,7 +228,7 @@ class RuntimeProcesses : public KnownRuntime {
   std::string language_, if_unknown_;
   std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
   std::unordered_map<const stream::MappedFile*, std::optional<Binary>> binaries_;
-  std::map<objects::FileIdentity, std::optional<Binary>> expected_;  ///< from expect()
+  std::map<FileIdentity, std::optional<Binary>> expected_;  ///< from expect()
   std::set<std::string> unknown_;  ///< runtimes whose frames cannot be read
   std::uint64_t unopened_ = 0;     ///< ended processes whose memory could not be read
 };

@@ -116,7 +116,7 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
       break;
   }
   last_change_ns_ = std::max(last_change_ns_, time_ns);
-  held_.hold(time_ns, {build_ids_ ? build_ids_->completed(record).bytes : record.bytes});
+  held_.hold(time_ns, {file_ids_.completed(record).bytes});
 }
 
 void Drain::hold_sample(const stream::Record& record, const stream::Sample& sample, bool may_stay) {

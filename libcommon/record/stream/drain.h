@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "record/engines/kernel/bpf_engine.h"
-#include "record/stream/build_ids.h"
 #include "record/stream/deep_pace.h"
+#include "record/stream/file_ids.h"
 #include "record/stream/recorded_stream.h"
 #include "stream/held_records.h"
 #include "stream/records/counter.h"
@@ -45,10 +45,7 @@ class Drain {
   /// All events share `attr`'s layout.  `stream` must outlive this.  So must `engine`, if it is not
   /// null: samples then come from it, not from the rings.
   Drain(RecordedStream& stream, const perf_event_attr& attr, BpfEngine* engine = nullptr)
-      : stream_(stream), attr_(attr), engine_(engine), pace_(attr) {}
-
-  /// From now on adds build ids to mappings, which the kernel did not report.
-  void add_build_ids() { build_ids_.emplace(attr_); }
+      : stream_(stream), attr_(attr), engine_(engine), file_ids_(attr), pace_(attr) {}
 
   /// From now on a loss (PERF_RECORD_LOST) is written before everything that happened since its
   /// ring was full.  The kernel reports it only when there is room again.
@@ -84,7 +81,7 @@ class Drain {
   RecordedStream& stream_;
   perf_event_attr attr_;
   BpfEngine* engine_;
-  std::optional<BuildIds> build_ids_;
+  FileIds file_ids_;
   stream::HeldRecords held_;
   bool has_behind_ = false;           ///< the last record was memory after the next sample's copy
   std::uint64_t last_change_ns_ = 0;  ///< of the newest record that is not a sample

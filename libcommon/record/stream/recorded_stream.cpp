@@ -28,7 +28,7 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
                                         auto into) { return memory_.read_code(pid, avma, into); },
                       .runtime_code = &runtimes_});
   if (request.may_keep_binaries && attr.build_id != 0)
-    keeper_.emplace(objects::BuildIdCache::of_user());
+    keeper_.emplace(objects::BuildIdCache::of_user(), request.trusts_all_binaries);
   if (tables != nullptr)
     tables_.emplace(history_, *tables, objects::FileMatch::kSameInode);
   continues_stacks_ = unwinder_ && request.may_continue;

@@ -124,7 +124,7 @@ class ScriptReader {
   std::vector<Binary> binaries_;                                          ///< by number, from 1 on
   std::unordered_map<const stream::MappedFile*, std::uint64_t> numbers_;  ///< 0: no interpreter
   /// Numbers of expected files, by what they are and whether their name is an interpreter's.
-  std::map<std::pair<objects::FileIdentity, bool>, std::uint64_t> expected_;
+  std::map<std::pair<FileIdentity, bool>, std::uint64_t> expected_;
   std::vector<File> new_files_;
   std::set<std::uint32_t> changed_;
   /// Interpreters whose frames cannot be read: their names, and the versions that can be read.

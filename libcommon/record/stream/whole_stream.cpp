@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
-#include "record/stream/build_ids.h"
+#include "record/stream/file_ids.h"
 #include "record/stream/origin.h"
 #include "record/stream/synthesize.h"
 #include "stream/proc/maps.h"
@@ -55,9 +55,9 @@ void write_head(RecordedStream& stream, std::span<const OpenedEvent> events,
 
 std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,
                                  const Target& target) {
-  BuildIds build_ids(layout);
+  FileIds file_ids(layout);
   Synthesizer synthesizer(
-      layout, [&](const stream::Record& record) { stream.write(build_ids.completed(record)); });
+      layout, [&](const stream::Record& record) { stream.write(file_ids.completed(record)); });
   synthesizer.kernel();
   std::vector<pid_t> processes = target.processes;
   if (target.is_command)

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/clock.h"
 #include "base/file_name.h"
 #include "base/io/input.h"
 #include "base/parse_number.h"
@@ -145,6 +147,26 @@ std::optional<std::string> comm_of(pid_t pid, pid_t tid) {
   if (text && text->ends_with('\n'))
     text->pop_back();
   return text;
+}
+
+std::optional<std::uint64_t> start_ns_of(pid_t pid) {
+  constexpr std::size_t kMaxBytes = 4096;
+  const auto text = read_small_file(fmt::format("/proc/{}/stat", pid), kMaxBytes);
+  const auto name_end = text ? text->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos)
+    return std::nullopt;
+  std::string_view fields = std::string_view(*text).substr(name_end + 1);
+  constexpr int kFirst = 2, kStartTime = 22;  // fields as numbered in proc(5)
+  std::optional<std::string_view> field;
+  for (int i = kFirst; i <= kStartTime; ++i)
+    field = take_until(fields, ' ');
+  const auto ticks = field ? parse_number<std::uint64_t>(*field) : std::nullopt;
+  if (!ticks)
+    return std::nullopt;
+  const auto ticks_per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  const std::uint64_t started_ns = *ticks * (kNsPerSecond / ticks_per_second);
+  const std::uint64_t suspended_ns = clock_ns(CLOCK_BOOTTIME) - monotonic_ns();
+  return started_ns - std::min(started_ns, suspended_ns);
 }
 
 std::optional<ThreadStatus> status_of(pid_t tid) {

@@ -14,14 +14,17 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/io/file_identity.h"
+
 namespace pe::stream {
 
 /// The recorded identity of a mapped file or memory.
 struct MappedFile {
-  std::string path;           ///< "/usr/bin/ls", "[vdso]", "//anon"; as its process sees it
-  std::uint64_t device = 0;   ///< the kernel's number; stat(2) may differ; 0: not recorded
-  std::uint64_t inode = 0;    ///< 0: not recorded
-  std::string build_id = {};  ///< its bytes; empty: not recorded
+  std::string path;            ///< "/usr/bin/ls", "[vdso]", "//anon"; as its process sees it
+  std::uint64_t device = 0;    ///< the kernel's number; stat(2) may differ; 0: not recorded
+  std::uint64_t inode = 0;     ///< 0: not recorded
+  std::string build_id = {};   ///< its bytes; empty: not recorded
+  FileIdentity identity = {};  ///< when it was mapped
 
   /// Returns whether it is memory without a file.  JIT compilers write their code to such memory.
   [[nodiscard]] bool is_anonymous() const noexcept;
@@ -88,7 +91,8 @@ class ProcessTable {
   struct FileHash {
     std::size_t operator()(const MappedFile& file) const noexcept {
       return std::hash<std::string>()(file.path) ^ std::hash<std::uint64_t>()(file.inode) ^
-             std::hash<std::string>()(file.build_id);
+             std::hash<std::string>()(file.build_id) ^
+             std::hash<std::uint64_t>()(file.identity.inode + file.identity.changed_ns);
     }
   };
   AddressSpace& writable_space(std::uint32_t pid);

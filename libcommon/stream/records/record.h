@@ -20,6 +20,7 @@ namespace pe::stream {
 
 /// Record types of perf itself, and ours.
 enum RecordType : std::uint32_t {
+  kRecordCallChainDeferred = 22,  ///< from Linux 6.19 on
   kRecordHeaderAttr = 64,
   kRecordTracingData = 66,  ///< followed by bytes that its own size does not cover
   kRecordHeaderBuildId = 67,

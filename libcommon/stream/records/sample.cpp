@@ -135,6 +135,23 @@ Bytes build_id_in(Bytes identity) {
   return is_one ? identity.subspan(kIdAt, size) : Bytes{};
 }
 
+/// Returns the identity after a mapping's path, which zeros fill up to whole words.
+FileIdentity identity_behind(ByteReader reader) {
+  constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+  FileIdentity identity;
+  if (!reader.skip(reader.left().size() % kWordBytes) ||
+      reader.take<std::uint64_t>() != kIdentityMark)
+    return {};
+  for (std::uint64_t* field :
+       {&identity.boot, &identity.device, &identity.inode, &identity.changed_ns}) {
+    const auto value = reader.take<std::uint64_t>();
+    if (!value)
+      return {};
+    *field = *value;
+  }
+  return identity;
+}
+
 }  // namespace
 
 std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& attr) {
@@ -199,6 +216,8 @@ std::optional<MmapRecord> parse_mmap(const Record& record) {
   map.size = *size;
   map.file_offset = *file_offset;
   map.path = *path;
+  if (record.type == PERF_RECORD_MMAP2)
+    map.identity = identity_behind(reader);
   return map;
 }
 
@@ -247,15 +266,21 @@ std::optional<TaskRecord> parse_task(const Record& record) {
   return TaskRecord{*pid, *parent_pid, *tid, *parent_tid};
 }
 
+std::size_t trailer_bytes(const perf_event_attr& attr) noexcept {
+  constexpr std::uint64_t kFields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+                                    PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
+                                    PERF_SAMPLE_IDENTIFIER;
+  const auto fields = static_cast<std::size_t>(std::popcount(attr.sample_type & kFields));
+  return attr.sample_id_all == 0 ? 0 : fields * sizeof(std::uint64_t);
+}
+
 std::optional<SwitchRecord> parse_switch(const Record& record, const perf_event_attr& attr) {
   constexpr std::uint64_t kNeeded = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-  constexpr std::uint64_t kTrailer =
-      kNeeded | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
-  const auto words = static_cast<std::size_t>(std::popcount(attr.sample_type & kTrailer));
   const Bytes body = record.body();
-  if ((attr.sample_type & kNeeded) != kNeeded || attr.sample_id_all == 0 || body.size() / 8 < words)
+  const std::size_t bytes = trailer_bytes(attr);
+  if ((attr.sample_type & kNeeded) != kNeeded || bytes == 0 || body.size() < bytes)
     return std::nullopt;
-  ByteReader reader(body.last(8 * words));
+  ByteReader reader(body.last(bytes));
   SwitchRecord change;
   change.pid = reader.take<std::uint32_t>().value_or(0);
   change.tid = reader.take<std::uint32_t>().value_or(0);

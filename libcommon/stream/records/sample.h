@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/io/file_identity.h"
 #include "stream/records/event.h"
 
 namespace pe::stream {
@@ -52,6 +53,11 @@ std::optional<Sample> parse_sample(const Record& record, const perf_event_attr& 
 /// sample_id_all adds to other records.  Returns 0 if the record has none, or is too short.
 std::uint64_t time_of(const Record& record, const perf_event_attr& attr);
 
+/// Our recorders write this number and the file's identity between a mapping's path and its
+/// trailer.  A reader that does not know them stops at the end of the path.  No trailer starts with
+/// the number: it would be a process whose ID is too large.
+inline constexpr std::uint64_t kIdentityMark = 0xfe11'1d00'fe11'1d00;
+
 /// An MMAP or MMAP2 record.
 struct MmapRecord {
   std::uint32_t pid = 0, tid = 0;
@@ -62,9 +68,13 @@ struct MmapRecord {
   Bytes build_id;            ///< empty unless the record contains one
   std::uint64_t device = 0;  ///< major and minor number; 0 if not recorded
   std::uint64_t inode = 0;   ///< likewise
+  FileIdentity identity;     ///< if our recorder wrote it
   std::string_view path;
 };
 std::optional<MmapRecord> parse_mmap(const Record& record);
+
+/// Returns the size of the trailer that sample_id_all adds to records that are not samples.
+std::size_t trailer_bytes(const perf_event_attr& attr) noexcept;
 
 /// A HEADER_BUILD_ID record.  perf reads the build id from the file at the end of the recording.
 struct BuildIdRecord {

@@ -95,7 +95,7 @@ class PackedImages {
   std::size_t left_section_bytes_;
   /// By file as it was recorded, not by build id: the author of a file chooses its build id.
   std::unordered_map<const stream::MappedFile*, PackedImage> images_;
-  std::map<objects::FileIdentity, PackedImage> prepared_;
+  std::map<FileIdentity, PackedImage> prepared_;
   std::function<void()> meanwhile_;
   Statistics statistics_;
 };

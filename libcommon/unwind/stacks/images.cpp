@@ -8,31 +8,46 @@
 namespace pe::unwind {
 
 std::uint32_t Images::number_of(const stream::Mapping& mapping, std::uint32_t pid) {
+  const objects::FileQuery query = files_.query(pid, mapping);
   const auto [item, is_new] =
-      numbers_.try_emplace(mapping.file, static_cast<std::uint32_t>(images_.size()));
+      numbers_.try_emplace(query.key(), static_cast<std::uint32_t>(images_.size()));
   if (is_new)
-    images_.push_back({.mapping = mapping, .pid = pid, .table = nullptr});
+    images_.push_back({.mapping = mapping, .pid = query.pid, .table = nullptr});
   return item->second;
 }
 
 UnwindTable* Images::table(std::uint32_t number) {
   Image& image = images_[number];
   if (!image.is_opened && left_bytes_ > 0) {
-    const auto opened =
-        objects::open_mapped_image(static_cast<pid_t>(image.pid), image.mapping, match_, &cache_);
+    const auto opened = objects::open_mapped_image(image.pid, image.mapping, match_, &cache_);
+    bool is_new = false;
     if (const auto* elf = std::get_if<objects::Image>(&opened))
-      image.table = std::make_unique<UnwindTable>(*elf);
+      image.table = table_of(*elf, is_new);
     image.lacked_descriptors = image.table == nullptr && !has_free_descriptors(kDescriptorsToOpen);
     image.is_opened = !image.lacked_descriptors;  // descriptors may be free the next time
-    if (image.table != nullptr)
+    if (is_new)
       left_bytes_ -= std::min(left_bytes_, image.table->section_bytes());
   }
   return image.table.get();
 }
 
+/// Several records may lead to one file.
+std::shared_ptr<UnwindTable> Images::table_of(const objects::Image& elf, bool& is_new) {
+  const auto identity = objects::identity_of(elf);
+  std::shared_ptr<UnwindTable> unshared;
+  auto& table = identity ? by_identity_[*identity] : unshared;
+  is_new = table == nullptr;
+  if (is_new)
+    table = std::make_shared<UnwindTable>(elf);
+  return table;
+}
+
 bool Images::lacked_descriptors(const stream::MappedFile& file) const {
-  const auto number = numbers_.find(&file);
-  return number != numbers_.end() && images_[number->second].lacked_descriptors;
+  for (auto number = numbers_.lower_bound({&file, 0});
+       number != numbers_.end() && number->first.first == &file; ++number)
+    if (images_[number->second].lacked_descriptors)
+      return true;
+  return false;
 }
 
 }  // namespace pe::unwind

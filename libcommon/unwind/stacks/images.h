@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "objects/build_id_cache.h"
+#include "objects/file_identity.h"
 #include "objects/mapped_image.h"
 #include "unwind/cfi/unwind_table.h"
 
@@ -38,16 +40,19 @@ class Images {
  private:
   struct Image {
     stream::Mapping mapping;  ///< one of the file's mappings
-    std::uint32_t pid;
+    pid_t pid;                ///< a process in which the file may be found
     bool is_opened = false;
     bool lacked_descriptors = false;
-    std::unique_ptr<UnwindTable> table;
+    std::shared_ptr<UnwindTable> table;
   };
+  std::shared_ptr<UnwindTable> table_of(const objects::Image& elf, bool& is_new);
 
   objects::FileMatch match_;
   objects::BuildIdCache cache_ = objects::BuildIdCache::of_user();
   std::size_t left_bytes_;
-  std::unordered_map<const stream::MappedFile*, std::uint32_t> numbers_;
+  objects::SharedFiles files_{&cache_};
+  std::map<std::pair<const stream::MappedFile*, std::uint32_t>, std::uint32_t> numbers_;
+  std::map<FileIdentity, std::shared_ptr<UnwindTable>> by_identity_;
   std::vector<Image> images_;
 };
 

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'rights can only be given up by who has them: needs root'
 own=$(awk '$1 == "CapEff:" { print $2 }' /proc/self/status)
-readonly kept=$(((1 << 2) | (1 << 5) | (1 << 19) | (1 << 34))) bpf=$(((1 << 38) | (1 << 39)))
+readonly kept=$(((1 << 2) | (1 << 5) | (1 << 19) | (1 << 34) | (1 << 40))) bpf=$(((1 << 38) | (1 << 39)))
 
 status_of() { awk -v key="$2:" '$1 == key { print $2 }' "/proc/$1/status"; }
 # of_recorder LABEL ALLOWED TOOL...: checks the capabilities of the recorder while it records

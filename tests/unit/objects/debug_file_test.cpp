@@ -2,6 +2,7 @@
 #include "objects/debug_file.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -61,6 +62,23 @@ BOOST_AUTO_TEST_CASE(below_a_sysroot_the_same_is_found) {
   DebugFinder finder(
       {.roots = {root.substr(slash)}, .sysroot = root.substr(0, slash), .fetch = {}});
   BOOST_TEST(found(finder, made("unlinked")).starts_with(root));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_of_another_user_has_no_names_for_a_program_of_a_third) {
+  if (::geteuid() != 0) {
+    BOOST_TEST_MESSAGE("only root can give a file away");
+    return;
+  }
+  const TempDir dir;
+  fs::copy(made("stripped5"), dir / "program");
+  fs::copy(made("stripped5.debug"), dir / "stripped5.debug");
+  auto finder = without_roots();
+  const std::string debug = dir / "stripped5.debug", program = dir / "program";
+  BOOST_REQUIRE(::chown(debug.c_str(), 65534, 65534) == 0);
+  BOOST_TEST(found(finder, program) == "");
+  BOOST_CHECK(finder.refused().at(debug) == DebugRefusal::kOtherOwner);
+  BOOST_REQUIRE(::chown(program.c_str(), 65534, 65534) == 0);
+  BOOST_TEST(found(finder, program) == debug);
 }
 
 BOOST_AUTO_TEST_CASE(a_link_leads_beside_the_file_or_into_its_debug_folder) {

@@ -75,7 +75,9 @@ BOOST_AUTO_TEST_CASE(the_cache_has_what_neither_path_nor_process_have) {
   const pe::testing::TempDir dir;
   const BuildIdCache cache(dir / ".debug");
   const pe::Fd program(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  BOOST_CHECK(cache.keep("/x", id, program.get()) == BuildIdCache::Kept::kYes);
+  file = {.path = "/x", .build_id = id};
+  BOOST_CHECK(cache.keep(file, program.get(), BuildIdCache::Names::kBuildId) ==
+              BuildIdCache::Kept::kYes);
   for (const char* gone : {"/nonexistent/x", "/etc/passwd", "/usr/bin/env"}) {
     file = {.path = gone, .build_id = id};
     BOOST_TEST(is_image(open_mapped_image(0, mapping, FileMatch::kAny, &cache)), gone);
@@ -108,6 +110,54 @@ BOOST_AUTO_TEST_CASE(a_file_is_here_if_its_path_has_the_recorded_build_id) {
   BOOST_TEST(!pe::objects::open_here(mapping).has_value());
   file = {.path = "/nonexistent", .build_id = id};
   BOOST_TEST(!pe::objects::open_here(mapping).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_process_s_file_with_a_copied_build_id_is_not_the_recorded_one) {
+  file = {.path = "/nonexistent/x", .build_id = id, .identity = pe::identity_at(path)};
+  BOOST_TEST(is_image(open_mapped_image(::getpid(), mapping, FileMatch::kAny, nullptr)));
+  BOOST_TEST(is_image(pe::objects::open_from_process(::getpid(), mapping)));
+  ++file.identity.inode;
+  BOOST_TEST(!is_image(open_mapped_image(::getpid(), mapping, FileMatch::kAny, nullptr)));
+  BOOST_TEST(!is_image(pe::objects::open_from_process(::getpid(), mapping)));
+}
+
+BOOST_AUTO_TEST_CASE(a_process_of_another_boot_is_not_asked) {
+  file = {.path = "/nonexistent/x", .build_id = id, .identity = pe::identity_at(path)};
+  ++file.identity.boot;
+  BOOST_TEST(!is_image(open_mapped_image(::getpid(), mapping, FileMatch::kAny, nullptr)));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_here_that_another_user_can_change_must_be_the_recorded_one) {
+  const pe::testing::TempDir dir;
+  const std::string copy = dir / "copy";
+  std::filesystem::copy_file(path, copy);
+  file = {.path = copy, .build_id = id, .identity = pe::identity_at(copy)};
+  const auto is_found = [&] {
+    return is_image(open_mapped_image(0, mapping, FileMatch::kAny, nullptr));
+  };
+  std::filesystem::permissions(copy, std::filesystem::perms::all);
+  BOOST_TEST(is_found());
+  ++file.identity.inode;
+  BOOST_TEST(!is_found());
+  std::filesystem::permissions(copy, std::filesystem::perms::owner_all);
+  BOOST_TEST(is_found(), "nobody else can have written it");
+  std::filesystem::permissions(copy, std::filesystem::perms::all);
+  ++file.identity.boot;
+  BOOST_TEST(is_found(), "recorded elsewhere: the path and the build id are all there is");
+}
+
+BOOST_AUTO_TEST_CASE(without_an_identity_only_a_file_that_is_here_describes_all_processes) {
+  pe::objects::SharedFiles files(nullptr);
+  file = {.path = path, .build_id = id};
+  BOOST_TEST(files.query(42, mapping).process == 0u);
+  pe::stream::MappedFile gone{.path = "/nonexistent/x", .build_id = id};
+  mapping.file = &gone;
+  BOOST_TEST(files.query(42, mapping).process == 42u);
+  pe::stream::MappedFile identified = gone;
+  identified.identity = pe::identity_at(path);
+  mapping.file = &identified;
+  BOOST_TEST(files.query(42, mapping).process == 0u);
+  BOOST_TEST(files.query(42, mapping).pid == 42);
 }
 
 BOOST_AUTO_TEST_CASE(a_vdso_of_another_kernel_is_refused) {

@@ -35,7 +35,6 @@ std::string stream_of(const pe::record::Request& request,
   pe::record::EngineRing ring(ring_bytes);
   EngineRecords records(ring, event);
   pe::record::Drain drain(stream, event.attr);
-  drain.add_build_ids();
   write_head(stream, {&event, 1}, "ptrace");
   engine(records);
   drain.finish(ring.rings());

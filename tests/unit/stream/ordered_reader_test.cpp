@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "stream/ordered_reader.h"
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
+#include "stream/session.h"
 #include "support/memory_input.h"
 #include "support/stream_builder.h"
 
@@ -148,6 +150,74 @@ BOOST_AUTO_TEST_CASE(megabytes_of_records_survive_the_reuse_of_their_memory) {
   std::erase(order, kRound);
   BOOST_TEST(order.size() == 2000u);
   BOOST_TEST(std::is_sorted(order.begin(), order.end()));
+}
+
+namespace {
+
+constexpr std::uint64_t kKernel = PERF_CONTEXT_KERNEL, kUser = PERF_CONTEXT_USER;
+constexpr std::uint64_t kDeferred = -std::uint64_t{640};
+
+/// The chains of all samples, in order.
+std::vector<std::vector<std::uint64_t>> chains_of(const StreamBuilder& stream) {
+  auto input = memory_input(stream.text());
+  OrderedReader reader(input);
+  std::vector<std::vector<std::uint64_t>> chains;
+  while (const auto record = reader.next())
+    if (record->is_sample()) {
+      const auto sample = pe::stream::parse_sample(*record, reader.events().find(*record)->attr);
+      BOOST_REQUIRE(sample.has_value());
+      auto& chain = chains.emplace_back();
+      for (std::size_t i = 0; i < sample->callchain.size(); ++i)
+        chain.push_back(sample->callchain[i]);
+    }
+  BOOST_TEST(reader.late_records() == 0u);
+  return chains;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_user_part_of_a_chain_joins_its_samples) {
+  const auto chains = chains_of(StreamBuilder()
+                                    .defer_chains()
+                                    .event()
+                                    .sample({.time_ns = 10, .chain = {kKernel, 1, kDeferred, 77}})
+                                    .sample({.time_ns = 11, .chain = {kKernel, 2, kDeferred, 77}})
+                                    .sample({.time_ns = 12, .chain = {kUser, 3}})
+                                    .user_part(13, 77, {kUser, 4, 5})
+                                    .round());
+  using Chain = std::vector<std::uint64_t>;
+  BOOST_REQUIRE(chains.size() == 3u);
+  BOOST_TEST(chains[0] == (Chain{kKernel, 1, kUser, 4, 5}));
+  BOOST_TEST(chains[1] == (Chain{kKernel, 2, kUser, 4, 5}));
+  BOOST_TEST(chains[2] == (Chain{kUser, 3}));
+}
+
+BOOST_AUTO_TEST_CASE(a_sample_waits_for_the_user_part_of_its_chain_for_a_round_only) {
+  auto stream = StreamBuilder().defer_chains().event();
+  stream.sample({.time_ns = 10, .chain = {kKernel, 1, kDeferred, 77}}).round().round();
+  stream.sample({.time_ns = 20, .chain = {kKernel, 2}}).user_part(21, 77, {kUser, 4}).round();
+  const auto chains = chains_of(stream);
+  BOOST_REQUIRE(chains.size() == 2u);
+  BOOST_TEST(chains[0] == (std::vector<std::uint64_t>{kKernel, 1, kDeferred, 77}));
+  auto input = memory_input(stream.text());
+  pe::stream::Session session(input);
+  while (session.next()) {
+  }
+  BOOST_TEST(session.counts().without_user_part == 1u);
+  BOOST_TEST(session.counts().malformed_records == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_user_part_with_a_false_size_joins_nothing) {
+  for (const std::uint64_t count : {std::uint64_t{3}, ~std::uint64_t{0}, std::uint64_t{1} << 61U}) {
+    auto stream = StreamBuilder().defer_chains().event();
+    stream.sample({.time_ns = 10, .chain = {kKernel, 1, kDeferred, 77}});
+    const std::array<std::uint64_t, 2> words{77, count};
+    const perf_event_header header{pe::stream::kRecordCallChainDeferred, 0, sizeof header + 16};
+    stream.bytes(pe::bytes_of(header)).bytes(pe::bytes_of(words)).round();
+    const auto chains = chains_of(stream);
+    BOOST_REQUIRE(chains.size() == 1u);
+    BOOST_TEST(chains[0].back() == 77u);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

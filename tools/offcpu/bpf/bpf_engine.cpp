@@ -49,6 +49,7 @@ record::Request side_request(const record::Request& asked) {
   request.period = 1;
   request.call_graph = record::CallGraph::kNone;
   request.may_keep_binaries = asked.may_keep_binaries;
+  request.trusts_all_binaries = asked.trusts_all_binaries;
   request.ring_pages = asked.ring_pages;
   request.wakes_at_once = true;
   request.of_cpus_only = true;
