@@ -280,14 +280,25 @@ void Resolver::check_process(Jit& jit, std::uint32_t pid) const {
   jit.is_checked = true;
   const auto started_ns = stream::start_ns_of(static_cast<pid_t>(pid));
   if (is_elsewhere || (started_ns && *started_ns > time_ns_))
-    jit = of_ended(pid);
+    forget_process(jit, pid);
+}
+
+/// Its files remain if they are our own, and in our root.
+void Resolver::forget_process(Jit& jit, std::uint32_t pid) {
+  const std::string dump_path = jit.dump_path;
+  jit = of_ended(pid);
+  if (!dump_path.empty())
+    open_dump(jit, dump_path);
 }
 
 void Resolver::expect_jit_dump(std::uint32_t pid, const std::string& path) {
   if (!stream::is_jit_dump_name(path))
     return;
   expect_jit(pid);
-  Jit& jit = jits_[pid];
+  open_dump(jits_[pid], path);
+}
+
+void Resolver::open_dump(Jit& jit, const std::string& path) {
   auto opened = JitDump::open(path, jit.owner, jit.root_of);
   if (std::holds_alternative<JitMapFailure>(opened) && jit.root_of != 0)
     opened = JitDump::open(path, jit.owner);  // the process has ended since
@@ -303,6 +314,7 @@ void Resolver::advance_jit(std::uint32_t pid, std::uint64_t time_ns,
   if (item == jits_.end())
     return;
   Jit& jit = item->second;
+  check_process(jit, pid);
   const auto forget = [&](std::uint64_t start, std::uint64_t end) {
     const std::size_t had = jit.tables.size();
     jit.tables.erase(jit.tables.lower_bound(start), jit.tables.lower_bound(end));

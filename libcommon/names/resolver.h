@@ -158,6 +158,8 @@ class Resolver {
   };
 
   static Jit of_ended(std::uint32_t pid);
+  static void forget_process(Jit& jit, std::uint32_t pid);
+  static void open_dump(Jit& jit, const std::string& path);
   void check_process(Jit& jit, std::uint32_t pid) const;
   static void add_skipped(const Jit& jit, SkippedLines& to);
   [[nodiscard]] Resolved script(const stream::ScriptFunction& function, std::uint64_t lines) const;

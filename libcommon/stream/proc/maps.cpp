@@ -165,7 +165,8 @@ std::optional<std::uint64_t> start_ns_of(pid_t pid) {
     return std::nullopt;
   const auto ticks_per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   const std::uint64_t started_ns = *ticks * (kNsPerSecond / ticks_per_second);
-  const std::uint64_t suspended_ns = clock_ns(CLOCK_BOOTTIME) - monotonic_ns();
+  const std::uint64_t now_ns = monotonic_ns();  // first, for the other clock is not behind it
+  const std::uint64_t suspended_ns = clock_ns(CLOCK_BOOTTIME) - now_ns;
   return started_ns - std::min(started_ns, suspended_ns);
 }
 
