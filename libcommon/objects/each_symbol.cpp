@@ -3,6 +3,8 @@
 
 #include <elf.h>
 
+#include <algorithm>
+
 #include "base/byte_reader.h"
 
 namespace pe::objects {
@@ -19,11 +21,16 @@ void for_each_symbol(const Image& image,
     const auto names = image.read(image.sections()[section.link], most_bytes);
     if (!symbols || !names)
       continue;
+    // A name may be as long as the table, and of many symbols.
+    constexpr std::size_t kMostName = 4096, kSymbolsOfTurn = 64;
     ByteReader reader(*symbols);
-    while (const auto symbol = reader.take<Elf64_Sym>()) {
+    for (std::size_t i = 0; const auto symbol = reader.take<Elf64_Sym>(); ++i) {
+      if (i % kSymbolsOfTurn == 0 && !image.may_go_on())
+        return;
       if (symbol->st_shndx == SHN_UNDEF || symbol->st_name >= names->size())
         continue;
-      if (const auto name = ByteReader(Bytes(*names).subspan(symbol->st_name)).take_string())
+      const Bytes from = Bytes(*names).subspan(symbol->st_name);
+      if (const auto name = ByteReader(from.first(std::min(from.size(), kMostName))).take_string())
         on_symbol(*name, symbol->st_value, symbol->st_size);
     }
   }

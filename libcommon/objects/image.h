@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/byte_reader.h"
 #include "base/fd.h"
 #include "base/io/regular_file.h"
@@ -148,6 +149,18 @@ class Image {
   /// Returns the size of the file when it was opened, or of the memory.
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
+  /// From now on `spender`, which must outlive all reading, pays for it.  If it may not, reads
+  /// fail. It pays nothing for a file of root: no other user can have made that expensive.
+  void pay_by(Spender& spender);
+  /// Loops over contents ask it before each of their turns, or before `turns` of them
+  /// (Spender::may_go_on()).
+  [[nodiscard]] bool may_go_on(std::size_t turns = 1) const {
+    return spender_ == nullptr || spender_->may_go_on(turns);
+  }
+  /// Returns whether something was not read because nobody may pay for it.
+  [[nodiscard]] bool lacks_parts() const { return spender_ != nullptr && spender_->has_lost(); }
+  [[nodiscard]] Spender* spender() const noexcept { return spender_; }
+
   /// The open file, for libdw; -1 for an image in memory or after close_file().
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   /// Closes the descriptor.  Headers and build id stay; every read fails from now on.
@@ -168,6 +181,8 @@ class Image {
   Fd fd_;  ///< empty: memory_ holds the image
   std::vector<std::byte> memory_;
   std::uint64_t size_bytes_;
+  Spender* spender_ = nullptr;            ///< null: no limits
+  mutable std::uint64_t paid_bytes_ = 0;  ///< all that it has paid for
   std::uint16_t machine_ = 0, type_ = 0;
   bool is_64_bit_ = false, has_interpreter_ = false;
   std::vector<Segment> segments_;

@@ -92,7 +92,8 @@ void add_bpf(Abilities& found) {
                          has_btf ? "" : fmt::format("no {}: CONFIG_DEBUG_INFO_BTF", kBtf)});
   Ability bpf{"eBPF: stacks walked in the kernel", kYes, "--engine bpf"};
   try {
-    const BpfEngine engine({}, {}, online_cpus().size());
+    Budget budget;
+    const BpfEngine engine({}, {}, online_cpus().size(), budget);
   } catch (const Error& error) {
     bpf.answer = kNo;
     bpf.more = error.what();

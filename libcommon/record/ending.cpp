@@ -53,12 +53,16 @@ bool Ending::is_over_time() {
   return ended_ == Ended::kDuration;
 }
 
-void Ending::look_while_waiting() {
-  if (stopped_ns_ == 0) {
-    (void)is_stopped_by_signal();
-    (void)is_over_time();
+void Ending::look() {
+  if (stopped_ns_ != 0)
     return;
-  }
+  (void)is_stopped_by_signal();
+  (void)is_over_time();
+}
+
+void Ending::look_while_waiting() {
+  if (stopped_ns_ == 0)
+    return look();
   const std::uint64_t since_ns = monotonic_ns() - stopped_ns_;
   if (since_ns >= kStallNs)
     if (const auto tell = std::exchange(tell_stall_, nullptr))

@@ -56,13 +56,16 @@ class Ending {
   /// Ends the recording as a signal does.
   void end_now() { end_by(Ended::kSignal); }
 
+  /// Ends the recording if that is due.  Long work must call it often.
+  void look();
+
   /// Waits until a write to `fd` does not block.  Returns false if the output must be cut off.
   bool wait_for_room(int fd);
   [[nodiscard]] bool was_cut_off() const noexcept { return was_cut_off_; }
 
  private:
-  void end_by(Ended why);
   void look_while_waiting();
+  void end_by(Ended why);
   [[nodiscard]] int patience_ms() const;
 
   StopSignals& signals_;

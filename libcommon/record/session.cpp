@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/quote.h"
+#include "stream/proc/maps.h"
 
 namespace pe::record {
 namespace {
@@ -24,6 +25,13 @@ std::string signal_text(const std::string& command, int number) {
                      name == nullptr ? "" : fmt::format(" (SIG{})", name));
 }
 
+/// Returns the user of a process.  All that have ended have the same one, which is no user.
+std::uint32_t user_of(std::uint32_t pid) {
+  constexpr std::uint32_t kNobody = 0xffff'ffff;
+  const auto status = stream::status_of(static_cast<pid_t>(pid));
+  return status ? status->effective_uid : kNobody;
+}
+
 }  // namespace
 
 Session::Session(const char* tool, const SessionRequest& request, Io& io)
@@ -31,6 +39,7 @@ Session::Session(const char* tool, const SessionRequest& request, Io& io)
       request_(request),
       io_(io),
       ending_(signals_, request.duration_ns),
+      budget_(Budget::kUsual, user_of),
       target_(request.target) {}
 
 void Session::start_child(const std::vector<std::string>& environment) {
@@ -67,6 +76,8 @@ Output& Session::open_plain_output() {
 
 int Session::run(Source& source) {
   ending_.on_stop([this, &source] {
+    constexpr std::uint64_t kRestNs = 250'000'000;
+    budget_.end(kRestNs);
     source.stop();
     cost_.end_wall(monotonic_ns());
   });
@@ -98,6 +109,7 @@ void Session::start_clock(std::uint64_t now_ns) {
 }
 
 Ended Session::watch(Source& source) {
+  budget_.look_by([this] { ending_.look(); });
   Progress progress(io_.err, request_.quiet);
   const std::vector<int> fds = source.fds();
   const WatchRequest request{.ending = ending_,

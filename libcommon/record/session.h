@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/cli/child.h"
 #include "base/cli/run.h"
 #include "base/cli/stop_signals.h"
@@ -105,6 +106,8 @@ class Session {
   [[nodiscard]] const TargetActivity& activity() const { return activity_.value(); }
   [[nodiscard]] const OwnCost& cost() const noexcept { return cost_; }
   [[nodiscard]] Ending& ending() noexcept { return ending_; }
+  /// What reading about all targets may cost.  Long work asks for the recording's end through it.
+  [[nodiscard]] Budget& budget() noexcept { return budget_; }
 
  private:
   Ended watch(Source& source);
@@ -117,6 +120,7 @@ class Session {
   Io& io_;
   StopSignals signals_;
   Ending ending_;
+  Budget budget_;
   std::optional<Child> child_;
   Target target_;
   std::optional<TargetWatch> watched_;

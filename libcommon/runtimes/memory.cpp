@@ -6,6 +6,8 @@
 namespace pe::runtimes {
 
 bool Memory::read(std::uint64_t avma, std::span<std::byte> into) {
+  if (!spender_.may_go_on())
+    return false;
   while (!into.empty()) {
     const std::uint64_t offset = avma % kPageBytes;
     const Page* page = page_at(avma - offset);
@@ -23,6 +25,8 @@ bool Memory::read(std::uint64_t avma, std::span<std::byte> into) {
 const Memory::Page* Memory::page_at(std::uint64_t start) {
   Page& page = pages_[start / kPageBytes % kPages];
   if (page.start != start || page.time != time_) {
+    if (!spender_.may_read(kPageBytes))
+      return nullptr;
     page.bytes.resize(kPageBytes);
     page.start = start;
     page.time = time_;

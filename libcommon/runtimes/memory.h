@@ -1,10 +1,12 @@
 // The memory of a process that runs an interpreter.
 //
 // It is untrusted, and may change while it is read.  Structures are small and close to each other,
-// so whole pages are read, and each is read once for a sample.
+// so whole pages are read, and each is read once for a sample.  The process pays for each page.
+// Once it has spent its part of the budget, nothing is readable, so loops over its memory end.
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/byte_reader.h"
 
 namespace pe::runtimes {
@@ -23,7 +26,12 @@ class Memory {
   /// part is unreadable.
   using Read = std::function<std::size_t(std::uint64_t avma, std::span<std::byte> into)>;
 
-  explicit Memory(Read read) : read_(std::move(read)) {}
+  template <std::convertible_to<Read> F>
+  Memory(F read, const Spender& spender = {})  // NOLINT(google-explicit-constructor)
+      : read_(std::move(read)), spender_(spender) {}
+
+  /// Pays for the process's reading.
+  [[nodiscard]] Spender& spender() noexcept { return spender_; }
 
   /// The process may have changed since: reads everything anew.
   void forget() noexcept { ++time_; }
@@ -60,6 +68,7 @@ class Memory {
   const Page* page_at(std::uint64_t start);
 
   Read read_;
+  Spender spender_;
   std::uint64_t time_ = 1;
   std::vector<Page> pages_{kPages};  ///< by the lowest bits of the page's number
 };

@@ -58,9 +58,14 @@ void examine_relocations(const objects::Image& image, TableSearch& search) {
   constexpr std::uint64_t kRelative = 8;  // R_X86_64_RELATIVE
   const auto section = image.section_bytes(".rela.dyn");
   ByteReader reader(section ? Bytes(section->bytes) : Bytes());
-  while (const auto relocation = reader.take<Relocation>())
+  constexpr std::size_t kOfTurn = 64;
+  std::size_t count = 0;
+  while (const auto relocation = reader.take<Relocation>()) {
+    if (++count % kOfTurn == 0 && !image.may_go_on())
+      return;
     if (relocation->info == kRelative && is_in_code(image, relocation->addend))
       search.examine(relocation->svma, relocation->addend);
+  }
 }
 
 /// Examines the addresses that are in the file: those of a program at a fixed address, and those of
@@ -68,11 +73,13 @@ void examine_relocations(const objects::Image& image, TableSearch& search) {
 void examine_data(const objects::Image& image, TableSearch& search) {
   for (const char* name : {".rodata", ".data.rel.ro"}) {
     const auto section = image.section_bytes(name);
-    constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
+    constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t), kBytesOfTurn = 4096;
     ByteReader reader(section ? Bytes(section->bytes) : Bytes());
     std::uint64_t svma = section ? section->svma : 0;
     search.interrupt();
     while (const auto word = reader.take<std::uint64_t>()) {
+      if (svma % kBytesOfTurn == 0 && !image.may_go_on())
+        return;
       if (is_in_code(image, *word))
         search.examine(svma, *word);
       svma += kWordBytes;

@@ -42,6 +42,8 @@ std::vector<FunctionRanges::Range> moved_parts(const objects::Image& image,
   UnwindTable rules(image);
   const auto examine = [&](const FunctionRanges::Range& range) {
     for (const Target target : jumps_in(image, range)) {
+      if (!image.may_go_on())
+        return;
       const bool is_known = function.covers(target) ||
                             std::ranges::any_of(found, [target](const FunctionRanges::Range& part) {
                               return part.covers(target);

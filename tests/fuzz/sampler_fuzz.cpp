@@ -94,7 +94,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
       record::engine_event({.frequency_hz = SharedSamples::kHz}, notes);
   record::EngineRing ring(std::size_t{1} << 22);
   record::EngineRecords records(ring, event);
-  records.read_scripts();
+  Budget budget;
+  records.read_scripts(budget);
   record::Collector collector(records, {}, inprocess::kMostHz);
   Checks checks(event.attr);
   for (int i = 0; i < 2; ++i) {  // the second is another program of the same process

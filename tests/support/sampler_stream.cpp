@@ -115,7 +115,8 @@ int run(const Arguments& arguments) {
                                 .may_keep_binaries = false};
   std::vector<std::string> notes;
   const record::OpenedEvent event = record::engine_event(request, notes);
-  record::RecordedStream stream(writer, event.attr, request);
+  Budget budget;
+  record::RecordedStream stream(writer, event.attr, request, budget);
   record::Drain drain(stream, event.attr);
   record::EngineRing ring;
   record::EngineRecords records(ring, event);

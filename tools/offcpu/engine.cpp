@@ -12,9 +12,10 @@
 namespace pe::offcpu {
 
 std::unique_ptr<Engine> make_engine(const Options& options, const record::Target& target,
+                                    Budget& budget,
                                     const std::function<void(const std::string&)>& note) {
   if (options.engine == EngineChoice::kPerf)
-    return std::make_unique<PerfEngine>(options, target);
+    return std::make_unique<PerfEngine>(options, target, budget);
   const auto& choice = options.choice;
   const bool is_wanted =
       options.engine == EngineChoice::kBpf || choice.with_wakers || choice.only_locks;
@@ -33,11 +34,11 @@ std::unique_ptr<Engine> make_engine(const Options& options, const record::Target
       problem = error.what();
     }
     if (object)
-      return std::make_unique<BpfEngine>(options, target, std::move(object));
+      return std::make_unique<BpfEngine>(options, target, std::move(object), budget);
     if (is_wanted)
       throw Error(fmt::format("{}: {}", asked, problem));
   }
-  auto engine = std::make_unique<PerfEngine>(options, target);
+  auto engine = std::make_unique<PerfEngine>(options, target, budget);
   if (!problem.empty())  // if perf does not work either, its error is the only message
     note(fmt::format("the bpf engine does not work here, using perf: {}", problem));
   return engine;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/io/output.h"
 #include "offcpu/options.h"
 #include "offcpu/wait_tracker.h"
@@ -59,9 +60,11 @@ class Engine {
   [[nodiscard]] virtual std::string problem() const = 0;
 };
 
-/// Opens the engine that `options` ask for; `target` is known by now.  `note` gets a line if
+/// Opens the engine that `options` ask for; `target` is known by now.  All that it reads about
+/// processes draws on `budget`, which must outlive it.  `note` gets a line if
 /// another engine than usual had to be used.  Throws Error.
 std::unique_ptr<Engine> make_engine(const Options& options, const record::Target& target,
+                                    Budget& budget,
                                     const std::function<void(const std::string&)>& note);
 
 }  // namespace pe::offcpu

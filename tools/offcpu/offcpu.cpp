@@ -52,7 +52,7 @@ WaitSource::WaitSource(const Options& options, record::Session& session)
     : options_(options), session_(session) {
   session.start_child();
   session.watch_targets();
-  engine_ = make_engine(options, session.target(),
+  engine_ = make_engine(options, session.target(), session.budget(),
                         [&session](const std::string& what) { session.note(what); });
   out_ = &session.open_output();
   for (const std::string& what : engine_->notes())

@@ -25,15 +25,16 @@ constexpr const char* kSwitchTracepoint = "sched:sched_switch";
 
 }  // namespace
 
-PerfEngine::Recording::Recording(Output& out, const PerfEngine& engine)
+PerfEngine::Recording::Recording(Output& out, PerfEngine& engine)
     : writer(out),
-      stream(writer, engine.layout_, engine.request_),
+      stream(writer, engine.layout_, engine.request_, engine.budget_),
       drain(stream, engine.layout_),
       waits(writer, engine.first_id()) {}
 
-PerfEngine::PerfEngine(const Options& options, const record::Target& target)
+PerfEngine::PerfEngine(const Options& options, const record::Target& target, Budget& budget)
     : request_(options.request),
       target_(target),
+      budget_(budget),
       counters_(options.request, target),
       layout_(counters_.layout()),
       unwound_(layout_),
@@ -211,6 +212,7 @@ void PerfEngine::describe(record::Closing& closing) {
                   "raise --mmap-pages, or use --engine bpf");
   describe_silent_threads(silent_threads_, closing);
   recording_->stream.runtimes().describe(closing);
+  record::describe_spending(recording_->stream, closing);
   record::finish_keeping(recording_->stream, closing);
 }
 

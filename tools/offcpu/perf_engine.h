@@ -19,7 +19,7 @@ namespace pe::offcpu {
 
 class PerfEngine final : public Engine {
  public:
-  PerfEngine(const Options& options, const record::Target& target);
+  PerfEngine(const Options& options, const record::Target& target, Budget& budget);
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
   void begin(Output& out) override;
@@ -39,7 +39,7 @@ class PerfEngine final : public Engine {
  private:
   /// The parts that exist once the output of the stream is known.
   struct Recording {
-    Recording(Output& out, const PerfEngine& engine);
+    Recording(Output& out, PerfEngine& engine);
 
     stream::StreamWriter writer;
     record::RecordedStream stream;
@@ -58,6 +58,7 @@ class PerfEngine final : public Engine {
 
   record::Request request_;
   record::Target target_;
+  Budget& budget_;
   record::Counters counters_;
   perf_event_attr layout_;               ///< of the kernel's records
   perf_event_attr unwound_;              ///< of samples after their stacks are walked

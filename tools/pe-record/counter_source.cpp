@@ -21,13 +21,14 @@ namespace {
 using record::BpfEngine;
 
 /// The engine bpf if the user asked for it.
-std::unique_ptr<BpfEngine> load_bpf(const Options& options) {
+std::unique_ptr<BpfEngine> load_bpf(const Options& options, Budget& budget) {
   if (options.request.engine != record::Engine::kBpf)
     return nullptr;
   const std::vector<int>& cpus = options.target.cpus;
   try {
     return std::make_unique<BpfEngine>(options.request, options.target,
-                                       cpus.empty() ? record::online_cpus().size() : cpus.size());
+                                       cpus.empty() ? record::online_cpus().size() : cpus.size(),
+                                       budget);
   } catch (const Error& error) {
     throw record::Refused(fmt::format("--engine bpf: {}", error.what()));
   }
@@ -37,7 +38,7 @@ std::unique_ptr<BpfEngine> load_bpf(const Options& options) {
 
 CounterSource::CounterSource(const Options& options, record::Session& session)
     : RingSource(options, session) {
-  bpf_ = load_bpf(options);
+  bpf_ = load_bpf(options, session.budget());
   session.start_child();
   session.watch_targets();
   counters_.emplace(options.request, session.target(), bpf_.get());

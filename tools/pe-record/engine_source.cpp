@@ -26,7 +26,8 @@ EngineSource::EngineSource(const Options& options, record::Session& session)
 
 /// Starts the command, too, which has to find the engine.
 void EngineSource::open_signal() {
-  auto engine = std::make_unique<record::SignalEngine>(request_, session_.request().command);
+  auto engine = std::make_unique<record::SignalEngine>(request_, session_.request().command,
+                                                       session_.budget());
   session_.start_child(engine->environment());
   request_.stack_bytes = engine->stack_bytes();
   engine_ = std::move(engine);
@@ -35,7 +36,8 @@ void EngineSource::open_signal() {
 void EngineSource::open_ptrace() {
   if (session_.target().is_command)
     record::check_command_is_traceable(session_.request().command.front());
-  auto engine = std::make_unique<record::PtraceEngine>(request_, session_.target());
+  auto engine =
+      std::make_unique<record::PtraceEngine>(request_, session_.target(), session_.budget());
   if (session_.target().is_command)
     session_.child()->is_waited_for(engine->child());
   engine_ = std::move(engine);

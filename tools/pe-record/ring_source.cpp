@@ -15,7 +15,7 @@ void RingSource::open_stream(const perf_event_attr& attr, const std::vector<std:
   writer_.emplace(session_.open_output());
   for (const std::string& note : notes)
     session_.note(note);
-  stream_.emplace(*writer_, attr, request_, bpf_ ? &bpf_->tables() : nullptr);
+  stream_.emplace(*writer_, attr, request_, session_.budget(), bpf_ ? &bpf_->tables() : nullptr);
   drain_.emplace(*stream_, attr, bpf_.get());
 }
 
@@ -70,6 +70,7 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
                        request_.engine != record::Engine::kSignal;
   if (is_perf && stream_->has_unread_scripts())
     closing.doubt("this engine does not read the functions of scripts", advice_.if_scripts);
+  record::describe_spending(*stream_, closing);
   record::finish_keeping(*stream_, closing);
   return closing;
 }

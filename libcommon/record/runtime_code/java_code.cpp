@@ -25,13 +25,13 @@ std::optional<JavaBinary> JavaCode::find(const objects::Image& image) const {
                     {image.segments().begin(), image.segments().end()}};
 }
 
-std::variant<HotspotProcess, std::string> JavaCode::open(runtimes::Memory::Read read,
+std::variant<HotspotProcess, std::string> JavaCode::open(runtimes::Memory memory,
                                                          const JavaBinary& binary,
                                                          const stream::Mapping& mapping) {
   const auto svma = objects::svma_of_code_mapping(binary.segments, mapping.file_offset);
   if (!binary.hotspot || !svma)
     return "a Java without descriptions of its structures";
-  return HotspotProcess::open(std::move(read), *binary.hotspot, mapping.start - *svma);
+  return HotspotProcess::open(std::move(memory), *binary.hotspot, mapping.start - *svma);
 }
 
 std::optional<unwind::Rule> JavaCode::rule(std::uint32_t pid, std::uint64_t avma) {
@@ -60,11 +60,6 @@ bool JavaCode::are_outdated(std::uint32_t pid, std::span<const unwind::Frame> fr
     if (jvm->has_code_at(frame.address() - (frame.is_exact() ? 0 : 1)))
       jvm->code_at(frame.address() - (frame.is_exact() ? 0 : 1));
   return jvm->take_changed();
-}
-
-std::uint64_t JavaCode::unreadable(std::uint32_t pid) {
-  ++unreadable_;
-  return stand_in(pid, "[java: unreadable]", stream::ScriptKind::kJava);
 }
 
 /// Returns the function of a frame of the interpreter.  Only a stack's first frame may have its
@@ -108,19 +103,19 @@ bool JavaCode::functions(std::uint32_t pid, const WalkedFrame& walked,
   const CodeBlob* const blob = jvm.code_at(at);
   ++frames_;
   if (blob == nullptr) {
-    addresses.push_back(unreadable(pid));
+    addresses.push_back(unreadable(pid, stream::ScriptKind::kJava));
     return true;
   }
   if (blob->kind == CodeBlob::Kind::kInterpreter) {
     const auto address = interpreted(pid, jvm, walked, stack);
-    addresses.push_back(address ? *address : unreadable(pid));
+    addresses.push_back(address ? *address : unreadable(pid, stream::ScriptKind::kJava));
     return true;
   }
   if (!frame.is_exact() && blob->deopt_handler != 0 && avma == blob->deopt_handler)
     avma = stack.read(walked.state.sp + blob->original_pc).value_or(avma);
   for (const std::uint64_t address : jvm.functions_at(
            *blob, avma, [&](const auto& function) { return number_of(pid, function); }))
-    addresses.push_back(address != 0 ? address : unreadable(pid));
+    addresses.push_back(address != 0 ? address : unreadable(pid, stream::ScriptKind::kJava));
   return true;
 }
 

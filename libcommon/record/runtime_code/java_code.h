@@ -23,9 +23,10 @@ struct JavaBinary {
 
 class JavaCode : public RuntimeProcesses<runtimes::HotspotProcess, JavaBinary> {
  public:
-  explicit JavaCode(OnRuntimeFunction on_function)
-      : RuntimeProcesses(std::move(on_function), "Java",
-                         "only native frames are shown; functions of Java 17 to 25 have names") {}
+  JavaCode(OnRuntimeFunction on_function, Budget& budget)
+      : RuntimeProcesses(std::move(on_function), budget,
+                         {"Java", "[java: unreadable]",
+                          "only native frames are shown; functions of Java 17 to 25 have names"}) {}
 
   [[nodiscard]] bool may_have(std::string_view path) const override;
   std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;
@@ -36,10 +37,8 @@ class JavaCode : public RuntimeProcesses<runtimes::HotspotProcess, JavaBinary> {
  private:
   [[nodiscard]] std::optional<JavaBinary> find(const objects::Image& image) const override;
   [[nodiscard]] std::variant<runtimes::HotspotProcess, std::string> open(
-      runtimes::Memory::Read read, const JavaBinary& binary,
-      const stream::Mapping& mapping) override;
+      runtimes::Memory memory, const JavaBinary& binary, const stream::Mapping& mapping) override;
 
-  std::uint64_t unreadable(std::uint32_t pid);
   std::optional<std::uint64_t> interpreted(std::uint32_t pid, runtimes::HotspotProcess& jvm,
                                            const WalkedFrame& walked,
                                            const unwind::StackView& stack);

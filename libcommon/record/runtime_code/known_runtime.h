@@ -19,6 +19,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/plural.h"
 #include "objects/file_identity.h"
@@ -51,6 +52,13 @@ class KnownRuntime : public unwind::RuntimeCode {
   virtual bool take_hurry() { return false; }
 };
 
+/// How messages and frames name a runtime.
+struct Language {
+  std::string name;             ///< "Java"
+  std::string_view unreadable;  ///< of a frame whose function is unreadable: a literal
+  std::string_view if_unknown;  ///< the fix if a version is unknown
+};
+
 /// The processes with one kind of runtime.  A `Binary` is what a file says about it.  A `Machine`
 /// reads the memory of a process, and has begin_period().
 template <typename Machine, typename Binary>
@@ -79,59 +87,83 @@ class RuntimeProcesses : public KnownRuntime {
       expected_.insert_or_assign(*identity, find(image));
   }
 
-  bool is_in(std::uint32_t pid) override { return !processes_.empty() && processes_.contains(pid); }
+  bool is_in(std::uint32_t pid) override {
+    if (!unexamined_.empty())
+      retry_unexamined();
+    return !processes_.empty() && processes_.contains(pid);
+  }
 
   void describe(Closing& closing) const override {
-    closing.named_frames(language_, frames_, unreadable_);
+    closing.named_frames(language_.name, frames_, unreadable_);
     const auto unopened =
         unopened_ + static_cast<std::uint64_t>(std::ranges::count_if(
                         processes_, [](const auto& item) { return item.second.is_unopened(); }));
     if (unopened > 0)
-      closing.doubt("the memory of " + plural(unopened, "process") + " of " + language_ +
+      closing.doubt("the memory of " + plural(unopened, "process") + " of " + language_.name +
                         " could not be read",
                     "record as root, or with CAP_SYS_PTRACE");
     for (const std::string& unknown : unknown_)
-      closing.doubt(unknown + " has functions without names", if_unknown_);
+      closing.doubt(unknown + " has functions without names", language_.if_unknown);
   }
 
  protected:
-  /// The runtime's language, "Java", and the fix if its version is unknown.
-  RuntimeProcesses(OnRuntimeFunction on_function, std::string language, std::string if_unknown)
-      : on_function_(std::move(on_function)),
-        language_(std::move(language)),
-        if_unknown_(std::move(if_unknown)) {}
+  /// `budget` must outlive this.
+  RuntimeProcesses(OnRuntimeFunction on_function, Budget& budget, const Language& language)
+      : on_function_(std::move(on_function)), budget_(budget), language_(language) {}
 
   struct Process {
-    [[nodiscard]] bool is_unopened() const noexcept {
-      return !machine && !is_unknown && attempts > 0;
-    }
+    [[nodiscard]] bool is_unopened() const noexcept { return !machine && is_forbidden; }
 
     stream::Mapping library;
     std::optional<Machine> machine = std::nullopt;
     std::uint32_t attempts = 0;   ///< to open it
-    bool is_unknown = false;      ///< its version is
+    bool is_forbidden = false;    ///< we may not read its memory
     std::uint64_t period_ns = 0;  ///< when its period started
-    /// The stream's addresses of frames that stand for others, by name.
-    std::map<std::string_view, std::uint64_t> stand_ins = {};
+    /// The numbers of functions that represent others, by name.
+    std::map<std::string_view, std::uint32_t> stand_ins = {};
   };
 
   /// Returns what the file says about the runtime; nullopt if it has none.
   [[nodiscard]] virtual std::optional<Binary> find(const objects::Image& image) const = 0;
   /// Opens the runtime of a process; returns why it cannot, empty if it may be too early.
-  [[nodiscard]] virtual std::variant<Machine, std::string> open(runtimes::Memory::Read read,
+  [[nodiscard]] virtual std::variant<Machine, std::string> open(runtimes::Memory memory,
                                                                 const Binary& binary,
                                                                 const stream::Mapping& mapping) = 0;
 
   /// Returns null if the file has no such runtime.  It stays valid.
   const Binary* examine(std::uint32_t pid, const stream::Mapping& mapping) {
-    const auto [binary, is_new] = binaries_.try_emplace(mapping.file);
-    if (is_new) {
-      const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
-                                                     objects::FileMatch::kSameInode, nullptr);
-      if (const auto* image = std::get_if<objects::Image>(&opened))
-        binary->second = find_once(*image);
+    if (const auto known = binaries_.find(mapping.file); known != binaries_.end())
+      return known->second ? &*known->second : nullptr;
+    Spender spender(budget_, pid);
+    const Spender::Scope scope(spender);
+    std::optional<Binary> found;
+    if (spender.may_start()) {
+      auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
+                                               objects::FileMatch::kSameInode, nullptr);
+      if (auto* image = std::get_if<objects::Image>(&opened)) {
+        image->pay_by(spender);
+        found = find_once(*image);
+      }
     }
-    return binary->second ? &*binary->second : nullptr;
+    if (spender.has_lost()) {  // a part may be missing
+      unexamined_.insert_or_assign(pid, mapping);
+      return nullptr;
+    }
+    const auto& kept = binaries_.emplace(mapping.file, std::move(found)).first->second;
+    return kept ? &*kept : nullptr;
+  }
+
+  /// Examines files again for which the budget had no room, as it may have by now.
+  void retry_unexamined() {
+    const std::uint64_t now_ns = unexamined_.empty() ? 0 : monotonic_ns();
+    if (unexamined_.empty() || now_ns - retried_ns_ < kPeriodNs)
+      return;
+    retried_ns_ = now_ns;
+    for (const auto& [pid, mapping] : std::exchange(unexamined_, {}))
+      if (budget_.lacking(pid, now_ns))
+        unexamined_.emplace(pid, mapping);
+      else if (!processes_.contains(pid) && examine(pid, mapping) != nullptr)
+        processes_.emplace(pid, Process{.library = mapping});
   }
 
   /// Returns null if the process has no runtime, or one that has not been opened.
@@ -163,29 +195,46 @@ class RuntimeProcesses : public KnownRuntime {
     if (!process.machine && process.attempts < kMostAttempts &&
         now_ns - process.period_ns >= kPeriodNs) {
       process.period_ns = now_ns;
-      ++process.attempts;
-      open_process(pid, process);
+      if (Spender spender(budget_, pid); spender.may_start()) {
+        open_process(pid, process);
+        process.attempts += budget_.lacking(pid, now_ns) ? 0 : 1;
+      }
     }
     return known(pid);
   }
 
+  /// Returns the number of a function that is new; that of the unreadable ones if the stream has
+  /// too many of the process.
   std::uint32_t number_of(std::uint32_t pid, const stream::ScriptFunction& function) {
-    return on_function_(pid, function);
+    if (Spender(budget_, pid).may_write(stream::script_path(function).size()))
+      return on_function_(pid, function);
+    ++unreadable_;
+    return stand_in_number(pid, language_.unreadable, function.kind);
   }
 
-  /// Returns the address of a frame that stands for others.  `name` must be a literal.
+  /// Counts a frame whose function is unreadable.  Returns its address.
+  std::uint64_t unreadable(std::uint32_t pid, stream::ScriptKind kind) {
+    ++unreadable_;
+    return stand_in(pid, language_.unreadable, kind);
+  }
+
+  /// Returns the address of a frame that represents others.  `name` must stay valid.
   std::uint64_t stand_in(std::uint32_t pid, std::string_view name, stream::ScriptKind kind) {
-    std::uint64_t& address = processes_.at(pid).stand_ins[name];
-    if (address == 0)
-      address = stream::script_address(
-          number_of(pid, {.name = std::string(name), .file = {}, .line = 0, .kind = kind}));
-    return address;
+    return stream::script_address(stand_in_number(pid, name, kind));
   }
 
   const stream::History* history_ = nullptr;
   std::uint64_t frames_ = 0, unreadable_ = 0;
 
  private:
+  std::uint32_t stand_in_number(std::uint32_t pid, std::string_view name, stream::ScriptKind kind) {
+    const auto [number, is_new] = processes_.at(pid).stand_ins.try_emplace(name, 0);
+    if (is_new)
+      number->second =
+          on_function_(pid, {.name = std::string(name), .file = {}, .line = 0, .kind = kind});
+    return number->second;
+  }
+
   /// Does the same as find(), but uses what expect() has found in that file.
   [[nodiscard]] std::optional<Binary> find_once(const objects::Image& image) const {
     if (const auto identity = objects::identity_of(image))
@@ -199,6 +248,7 @@ class RuntimeProcesses : public KnownRuntime {
   static constexpr std::uint32_t kMostAttempts = 20;
 
   void forget(std::uint32_t pid) {
+    unexamined_.erase(pid);
     const auto found = processes_.find(pid);
     if (found == processes_.end())
       return;
@@ -210,24 +260,29 @@ class RuntimeProcesses : public KnownRuntime {
     const Binary* const binary = examine(pid, process.library);
     if (binary == nullptr)
       return;
-    auto machine = open(
-        [pid](std::uint64_t avma, std::span<std::byte> into) {
-          return stream::read_memory(static_cast<pid_t>(pid), avma, into);
-        },
-        *binary, process.library);
+    auto machine = open({[pid](std::uint64_t avma, std::span<std::byte> into) {
+                           return stream::read_memory(static_cast<pid_t>(pid), avma, into);
+                         },
+                         Spender(budget_, pid)},
+                        *binary, process.library);
     if (auto* const found = std::get_if<Machine>(&machine)) {
       process.machine.emplace(std::move(*found));
     } else if (const auto& why = std::get<std::string>(machine); !why.empty()) {
       process.attempts = kMostAttempts;
-      process.is_unknown = true;
       unknown_.insert(why);
+    } else {
+      process.is_forbidden = stream::is_memory_forbidden(static_cast<pid_t>(pid));
     }
   }
 
   OnRuntimeFunction on_function_;
-  std::string language_, if_unknown_;
+  Budget& budget_;
+  Language language_;
   std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
   std::unordered_map<const stream::MappedFile*, std::optional<Binary>> binaries_;
+  /// Mappings whose file the budget did not allow to examine yet, by pid.
+  std::unordered_map<std::uint32_t, stream::Mapping> unexamined_;
+  std::uint64_t retried_ns_ = 0;                                     ///< when they were last tried
   std::map<FileIdentity, std::optional<Binary>> expected_;  ///< from expect()
   std::set<std::string> unknown_;  ///< runtimes whose frames cannot be read
   std::uint64_t unopened_ = 0;     ///< ended processes whose memory could not be read

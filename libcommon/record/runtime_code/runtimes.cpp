@@ -12,10 +12,10 @@ constexpr std::uint32_t kFirstNumber = std::uint32_t{1} << 31U;
 
 }  // namespace
 
-Runtimes::Runtimes(OnFunction on_function)
+Runtimes::Runtimes(OnFunction on_function, Budget& budget)
     : on_function_(std::move(on_function)),
-      java_(numbered()),
-      v8_(numbered()),
+      java_(numbered(), budget),
+      v8_(numbered(), budget),
       all_{&java_, &v8_} {}
 
 OnRuntimeFunction Runtimes::numbered() {

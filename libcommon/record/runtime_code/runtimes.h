@@ -21,7 +21,7 @@ class Runtimes : public KnownRuntime {
   /// Is called for a function that the stream does not have yet.
   using OnFunction =
       std::function<void(std::uint32_t pid, std::uint32_t number, const stream::ScriptFunction&)>;
-  explicit Runtimes(OnFunction on_function);
+  Runtimes(OnFunction on_function, Budget& budget);
 
   void follow(const stream::History& history) override;
   [[nodiscard]] bool may_have(std::string_view path) const override;

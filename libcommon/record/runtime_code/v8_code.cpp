@@ -45,12 +45,11 @@ std::optional<V8Binary> V8Code::find(const objects::Image& image) const {
   return runtimes::find_v8(image);
 }
 
-std::variant<V8Process, std::string> V8Code::open(runtimes::Memory::Read read,
-                                                  const V8Binary& binary,
+std::variant<V8Process, std::string> V8Code::open(runtimes::Memory memory, const V8Binary& binary,
                                                   const stream::Mapping& /*mapping*/) {
   if (!binary.layout)
     return binary.unknown;
-  return V8Process(std::move(read), *binary.layout);
+  return V8Process(std::move(memory), *binary.layout);
 }
 
 /// `is_before_return`: it is the byte before a return address.
@@ -96,18 +95,13 @@ bool V8Code::are_outdated(std::uint32_t pid, std::span<const unwind::Frame> fram
   return process->machine->take_changed();
 }
 
-std::uint64_t V8Code::unreadable(std::uint32_t pid) {
-  ++unreadable_;
-  return stand_in(pid, "[node: unreadable]", ScriptKind::kNode);
-}
-
 void V8Code::add_interpreted(const Replaced& replaced, const V8Frame& frame) {
   ++frames_;
   has_read_ = true;
   const std::uint32_t pid = replaced.pid;
   const auto address = replaced.process.machine->interpreted(
       frame, [this, pid](const auto& function) { return number_of(pid, function); });
-  replaced.addresses.push_back(address ? *address : unreadable(pid));
+  replaced.addresses.push_back(address ? *address : unreadable(pid, ScriptKind::kNode));
 }
 
 /// `at` is an instruction, or the byte before a return address, in the mapping from `lowest` on.
@@ -117,7 +111,7 @@ void V8Code::add_compiled(const Replaced& replaced, std::uint64_t at, std::uint6
   V8Process& machine = *replaced.process.machine;
   const auto* const code = machine.code_at(at, lowest);
   if (code == nullptr) {
-    replaced.addresses.push_back(unreadable(pid));
+    replaced.addresses.push_back(unreadable(pid, ScriptKind::kNode));
     return;
   }
   const V8Frame frame = frame_at(replaced.stack, replaced.walked.state.fp).value_or(V8Frame{});
@@ -129,7 +123,7 @@ void V8Code::add_compiled(const Replaced& replaced, std::uint64_t at, std::uint6
   for (const std::uint64_t address :
        machine.functions_at(*code, at, frame,
                             [this, pid](const auto& function) { return number_of(pid, function); }))
-    replaced.addresses.push_back(address != 0 ? address : unreadable(pid));
+    replaced.addresses.push_back(address != 0 ? address : unreadable(pid, ScriptKind::kNode));
 }
 
 /// An innermost builtin without a frame: the frame is its caller's, `frame`.  Returns false if it

@@ -25,10 +25,12 @@ namespace pe::record {
 
 class V8Code : public RuntimeProcesses<runtimes::V8Process, runtimes::V8Binary> {
  public:
-  explicit V8Code(OnRuntimeFunction on_function)
-      : RuntimeProcesses(std::move(on_function), "Node",
-                         "start it with --perf-basic-prof, or use Node 18, 20, 22, 24 or 25 with "
-                         "symbols, as from nodejs.org") {}
+  V8Code(OnRuntimeFunction on_function, Budget& budget)
+      : RuntimeProcesses(
+            std::move(on_function), budget,
+            {"Node", "[node: unreadable]",
+             "start it with --perf-basic-prof, or use Node 18, 20, 22, 24 or 25 with symbols, as "
+             "from nodejs.org"}) {}
 
   [[nodiscard]] bool may_have(std::string_view path) const override;
   std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t avma) override;
@@ -59,12 +61,11 @@ class V8Code : public RuntimeProcesses<runtimes::V8Process, runtimes::V8Binary> 
 
   [[nodiscard]] std::optional<runtimes::V8Binary> find(const objects::Image& image) const override;
   [[nodiscard]] std::variant<runtimes::V8Process, std::string> open(
-      runtimes::Memory::Read read, const runtimes::V8Binary& binary,
+      runtimes::Memory memory, const runtimes::V8Binary& binary,
       const stream::Mapping& mapping) override;
 
   Place place_of(std::uint32_t pid, const Process& process, std::uint64_t avma,
                  bool is_before_return = false);
-  std::uint64_t unreadable(std::uint32_t pid);
   void add_interpreted(const Replaced& replaced, const runtimes::V8Frame& frame);
   void add_compiled(const Replaced& replaced, std::uint64_t at, std::uint64_t lowest);
   bool add_builtin(const Replaced& replaced, runtimes::V8Binary::Builtin builtin);

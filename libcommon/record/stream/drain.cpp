@@ -120,6 +120,7 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
 }
 
 void Drain::hold_sample(const stream::Record& record, const stream::Sample& sample, bool may_stay) {
+  stream_.budget().look(monotonic_ns());
   const auto behind =
       std::exchange(has_behind_, false) ? unwind::Behind{} : stream_.read_behind(sample);
   if (!behind.bytes.empty())
@@ -159,6 +160,7 @@ void Drain::write_until(std::uint64_t time_ns, std::vector<stream::Ring>& rings)
       stream_.writer().write_finished_round();
     round_is_open_ = true;
     stream_.write(next->record);
+    stream_.budget().look(monotonic_ns());
     if (written % kBatch == kBatch - 1)
       take(rings);
   }

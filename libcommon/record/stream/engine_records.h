@@ -67,7 +67,7 @@ class EngineRecords {
   EngineRecords(EngineRing& ring, const OpenedEvent& event);
 
   /// From now on finds the interpreters of processes, for samples with stacks of them.
-  void read_scripts() { scripts_.emplace(); }
+  void read_scripts(Budget& budget) { scripts_.emplace(budget); }
   /// Null without read_scripts().
   [[nodiscard]] ScriptReader* scripts() noexcept { return scripts_ ? &*scripts_ : nullptr; }
 

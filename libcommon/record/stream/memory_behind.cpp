@@ -31,16 +31,16 @@ unwind::Behind MemoryBehind::read(const stream::Sample& sample, const perf_event
   const auto wanted = unwinder.wanted_memory(sample, attr);
   if (wanted.start == wanted.end)
     return {};
-  if (!budget_.allows(monotonic_ns())) {
+  const std::size_t bytes = wanted.end - wanted.start;
+  if (!may_read(sample.pid, bytes)) {
     unwinder.count_unread();
     return {};
   }
-  const std::size_t bytes = wanted.end - wanted.start;
   if (memory_.size() < bytes)
     memory_.resize(bytes);
   const std::size_t read = stream::read_memory(static_cast<pid_t>(sample.pid), wanted.start,
                                                std::span(memory_).first(bytes));
-  budget_.spend(read);
+  spend(sample.pid, read);
   const std::size_t shared =
       std::min(sample.user_stack.size(), SampleUnwinder::kMostAgreementBytes);
   if (read <= shared)
@@ -54,13 +54,28 @@ unwind::Behind MemoryBehind::read(const stream::Sample& sample, const perf_event
   return {Bytes(memory_).first(read).subspan(shared), agreed};
 }
 
+/// Their number bounds the CPU time, too: 1 MiB takes about 0.1 ms.
+bool MemoryBehind::may_read(std::uint32_t pid, std::size_t bytes) {
+  const std::uint64_t now_ns = monotonic_ns();
+  const auto amount = static_cast<double>(bytes);
+  if (!budget_.may_spend(pid, Resource::kReadBytes, amount, now_ns)) {
+    budget_.count_loss(pid, Resource::kReadBytes, now_ns);
+    return false;
+  }
+  return true;
+}
+
+void MemoryBehind::spend(std::uint32_t pid, std::size_t bytes) {
+  budget_.spend(pid, Resource::kReadBytes, static_cast<double>(bytes), monotonic_ns());
+}
+
 std::size_t MemoryBehind::read_code(std::uint32_t pid, std::uint64_t avma,
                                     std::span<std::byte> into) {
   // However little it reads, a call costs about as much as reading a page or two.
   constexpr std::size_t kCostBytes = 8192;
-  if (!budget_.allows(monotonic_ns()))
+  if (!may_read(pid, kCostBytes))
     return 0;
-  budget_.spend(kCostBytes);
+  spend(pid, kCostBytes);
   return stream::read_memory(static_cast<pid_t>(pid), avma, into);
 }
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "record/stream/memory_budget.h"
+#include "base/budget.h"
 #include "stream/records/sample.h"
 #include "unwind/stacks/sample_unwinder.h"
 
@@ -21,8 +21,11 @@ namespace pe::record {
 
 class MemoryBehind {
  public:
+  /// Each process pays from `budget`, which must outlive this.
+  explicit MemoryBehind(Budget& budget) : budget_(budget) {}
+
   /// Returns the memory after the copy of a sample that has just arrived.  It is empty if
-  /// `unwinder` does not need it, the budget is used up, or the process has changed the copy's end.
+  /// `unwinder` does not need it, the process cannot pay for it, or has changed the copy's end.
   /// Valid until the next call.
   unwind::Behind read(const stream::Sample& sample, const perf_event_attr& attr,
                       unwind::SampleUnwinder& unwinder);
@@ -30,10 +33,11 @@ class MemoryBehind {
   /// Copies code of a process, like unwind::CodeSource.
   std::size_t read_code(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into);
 
-  [[nodiscard]] const MemoryBudget& budget() const noexcept { return budget_; }
-
  private:
-  MemoryBudget budget_;
+  bool may_read(std::uint32_t pid, std::size_t bytes);
+  void spend(std::uint32_t pid, std::size_t bytes);
+
+  Budget& budget_;
   std::vector<std::byte> memory_;
 };
 

@@ -14,10 +14,14 @@
 namespace pe::record {
 
 RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr,
-                               const Request& request, unwind::TableStore* tables)
-    : writer_(writer), attr_(attr), runtimes_([this](auto pid, auto number, const auto& function) {
-        write_function(pid, number, function);
-      }) {
+                               const Request& request, Budget& budget, unwind::TableStore* tables)
+    : writer_(writer),
+      budget_(budget),
+      attr_(attr),
+      runtimes_([this](auto pid, auto number,
+                       const auto& function) { write_function(pid, number, function); },
+                budget),
+      memory_(budget) {
   if (stream::has_user_copy(attr) && !request.keep_stacks)
     unwinder_.emplace(
         history_, unwind::UnwindOptions{
@@ -26,11 +30,13 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
                       .stack_at = [this](auto pid, auto avma) { return mapped_.at(pid, avma); },
                       .code_at = [this](auto pid, auto avma,
                                         auto into) { return memory_.read_code(pid, avma, into); },
-                      .runtime_code = &runtimes_});
+                      .runtime_code = &runtimes_,
+                      .budget = &budget});
   if (request.may_keep_binaries && attr.build_id != 0)
     keeper_.emplace(objects::BuildIdCache::of_user(), request.trusts_all_binaries);
   if (tables != nullptr)
-    tables_.emplace(history_, *tables, objects::FileMatch::kSameInode);
+    tables_.emplace(history_, *tables, objects::FileMatch::kSameInode,
+                    unwind::PackedImages::Limits{}, &budget);
   continues_stacks_ = unwinder_ && request.may_continue;
 }
 
@@ -69,6 +75,8 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
     return finish(record);
   if (before_ && !record.is_sample() && !before_(record))
     return;
+  if (!may_follow(record))
+    return;
   follow(record);
   if (record.is_sample() && weigher_)
     if (const auto sample = stream::parse_sample(record, attr_))
@@ -91,6 +99,23 @@ void RecordedStream::write_mark(const stream::Record& record) {
   finish(stream::view_record(std::as_bytes(std::span(text))));
 }
 
+/// Returns whether a process can pay for one more mapping.
+bool RecordedStream::may_follow(const stream::Record& record) {
+  constexpr std::size_t kBytesOfMapping = 120;
+  const bool is_mapping = record.type == PERF_RECORD_MMAP || record.type == PERF_RECORD_MMAP2;
+  const auto map = is_mapping ? stream::parse_mmap(record) : std::nullopt;
+  if (!map || !map->executable)
+    return true;
+  KeptBytes& kept = mapped_bytes_.try_emplace(map->pid, Spender(budget_, map->pid)).first->second;
+  const auto* space = history_.processes().space(map->pid);
+  const std::size_t wanted = kBytesOfMapping * (1 + (space != nullptr ? space->all().size() : 0));
+  if (wanted <= kept.bytes()) {
+    kept.give_back(kept.bytes() - wanted);
+    return true;
+  }
+  return kept.may_add(wanted - kept.bytes());
+}
+
 /// Applies a record's information about processes.
 void RecordedStream::follow(const stream::Record& record) {
   if (record.is_sample()) {
@@ -109,6 +134,10 @@ void RecordedStream::follow(const stream::Record& record) {
   if (reader_ != nullptr)
     reader_->follow(history_, stream::time_of(record, attr_));
   const auto& change = history_.mapping_change();
+  if (const auto& ended = history_.ended_thread(); ended && ended->tid == ended->pid)
+    mapped_bytes_.erase(ended->pid);
+  if (change && change->mapped == nullptr)
+    mapped_bytes_.erase(change->pid);
   if (change && keeper_)
     keeper_->follow(*change);
   if (change && change->mapped == nullptr)

@@ -6,10 +6,12 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/budget.h"
 #include "record/binary_keeper.h"
 #include "record/probes/weight.h"
 #include "record/request.h"
@@ -29,10 +31,10 @@ namespace pe::record {
 class RecordedStream {
  public:
   /// `attr` was given to the kernel; it is the layout of all records.  `writer` must outlive this.
-  /// If the kernel walks stacks, `tables` is the store that it reads, which follows the stream.  It
-  /// must also outlive this.
+  /// All that is read about processes draws on `budget`.  If the kernel walks stacks, `tables` is
+  /// the store that it reads, which follows the stream.  Both must also outlive this.
   RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr, const Request& request,
-                 unwind::TableStore* tables = nullptr);
+                 Budget& budget, unwind::TableStore* tables = nullptr);
   RecordedStream(const RecordedStream&) = delete;
   RecordedStream& operator=(const RecordedStream&) = delete;
   RecordedStream(RecordedStream&&) = delete;
@@ -104,6 +106,7 @@ class RecordedStream {
   bool take_hurry() { return runtimes_.take_hurry(); }
   [[nodiscard]] const Runtimes& runtimes() const noexcept { return runtimes_; }
 
+  [[nodiscard]] Budget& budget() noexcept { return budget_; }
   [[nodiscard]] stream::StreamWriter& writer() noexcept { return writer_; }
   [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
   /// Null if stacks are not unwound here.
@@ -120,17 +123,20 @@ class RecordedStream {
                       const stream::ScriptFunction& function);
   void write_unwound(const stream::Record& record, const unwind::Behind& behind);
   void follow(const stream::Record& record);
+  bool may_follow(const stream::Record& record);
 
   void finish(const stream::Record& record);
   void finish_weighed(const stream::Record& record, const stream::Sample& sample);
 
   stream::StreamWriter& writer_;
+  Budget& budget_;
   PassOn pass_on_;
   std::function<bool(const stream::Record&)> before_;
   perf_event_attr attr_;
   bool continues_stacks_ = false;
   std::unordered_set<std::uint64_t> marks_;
   stream::History history_;
+  std::unordered_map<std::uint32_t, KeptBytes> mapped_bytes_;  ///< in history_, by pid
   std::optional<BinaryKeeper> keeper_;
   MappedRanges mapped_;  ///< for unwinder_, as the next
   Runtimes runtimes_;

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/file_name.h"
 #include "base/plural.h"
 #include "objects/mapped_image.h"
@@ -21,12 +22,6 @@
 
 namespace pe::record {
 namespace {
-
-runtimes::Memory::Read memory_of(std::uint32_t pid) {
-  return [pid](std::uint64_t avma, std::span<std::byte> into) {
-    return stream::read_memory(static_cast<pid_t>(pid), avma, into);
-  };
-}
 
 /// Whether a mapping is of a file, not of memory such as "[vdso]".
 bool is_of_file(std::string_view path) { return path.starts_with('/') && !path.starts_with("//"); }
@@ -86,6 +81,13 @@ bool may_be_interpreter(std::string_view path) {
   });
 }
 
+runtimes::Memory ScriptReader::memory_of(std::uint32_t pid) const {
+  return {[pid](std::uint64_t avma, std::span<std::byte> into) {
+            return stream::read_memory(static_cast<pid_t>(pid), avma, into);
+          },
+          Spender(budget_, pid)};
+}
+
 void ScriptReader::follow(const stream::History& history, std::uint64_t time_ns) {
   if (const auto& ended = history.ended_thread(); ended && ended->tid == ended->pid)
     forget(ended->pid);
@@ -109,6 +111,7 @@ void ScriptReader::follow(const stream::History& history, std::uint64_t time_ns)
 }
 
 void ScriptReader::forget(std::uint32_t pid) {
+  unexamined_.erase(pid);
   if (const auto pending = pending_.find(pid); pending != pending_.end()) {
     note_unknown(pending->second);
     pending_.erase(pending);
@@ -145,17 +148,41 @@ std::uint64_t ScriptReader::file_of(std::uint32_t pid) const {
 }
 
 std::uint64_t ScriptReader::file_of(std::uint32_t pid, const stream::Mapping& mapping) {
-  const auto [item, is_new] = numbers_.try_emplace(mapping.file);
-  if (is_new) {
-    const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
-                                                   objects::FileMatch::kSameInode, nullptr);
+  if (const auto known = numbers_.find(mapping.file); known != numbers_.end())
+    return known->second;
+  Spender spender(budget_, pid);
+  const Spender::Scope scope(spender);
+  std::optional<std::uint64_t> number;
+  if (spender.may_start()) {
+    auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
+                                             objects::FileMatch::kSameInode, nullptr);
     const bool has_name = may_be_interpreter(mapping.file->path);
-    const auto* image = std::get_if<objects::Image>(&opened);
+    auto* image = std::get_if<objects::Image>(&opened);
     const auto identity = image != nullptr ? objects::identity_of(*image) : std::nullopt;
     const auto known = identity ? expected_.find({*identity, has_name}) : expected_.end();
-    item->second = known != expected_.end() ? known->second : examine(opened, has_name);
+    if (image != nullptr)
+      image->pay_by(spender);
+    number = known != expected_.end() ? known->second : examine(opened, has_name);
   }
-  return item->second;
+  if (number)
+    numbers_.emplace(mapping.file, *number);
+  else
+    unexamined_.insert_or_assign(pid, mapping);
+  return number.value_or(0);
+}
+
+/// Tries again, as the budget may allow it by now.
+void ScriptReader::retry_unexamined() {
+  constexpr std::uint64_t kRestNs = 100'000'000;
+  const std::uint64_t now_ns = unexamined_.empty() ? 0 : monotonic_ns();
+  if (now_ns - retried_ns_ < kRestNs || unexamined_.empty())
+    return;
+  retried_ns_ = now_ns;
+  for (const auto& [pid, mapping] : std::exchange(unexamined_, {}))
+    if (!budget_.lacking(pid, now_ns))
+      open(pid, mapping);
+    else
+      unexamined_.emplace(pid, mapping);
 }
 
 /// Examines a file, and keeps the result for the processes that will map it.
@@ -166,7 +193,7 @@ std::uint64_t ScriptReader::examine_early(const objects::OpenResult& opened, boo
     return 0;
   const auto [known, is_new] = expected_.try_emplace({*identity, has_name}, 0);
   if (is_new)
-    known->second = examine(opened, has_name);
+    known->second = examine(opened, has_name).value_or(0);
   return known->second;
 }
 
@@ -188,17 +215,21 @@ void ScriptReader::expect(const std::string& path) {
     examine_early(objects::Image::open((folder / library).string()), true);
 }
 
-/// Returns the file's number; 0 if it has no interpreter.  A library has one only if its name says
-/// so, and a program with any name may have one.
-std::uint64_t ScriptReader::examine(const objects::OpenResult& opened, bool has_name) {
+/// Returns the file's number; 0 if it has no interpreter; nullopt if the budget did not allow to
+/// examine all of it.  A library has one only if its name says so, and a program with any name may
+/// have one.
+std::optional<std::uint64_t> ScriptReader::examine(const objects::OpenResult& opened,
+                                                   bool has_name) {
   const auto* image = std::get_if<objects::Image>(&opened);
   const bool is_candidate = image != nullptr && (has_name || is_program(*image));
   auto script = is_candidate ? runtimes::find_interpreter(*image, !has_name) : std::nullopt;
   if (!script)
-    return 0;
+    return is_candidate && image->lacks_parts() ? std::nullopt : std::optional<std::uint64_t>(0);
   if (script->loop.empty())
     add_loop(*image, *script);
   add_moved_parts(*image, script->loop);
+  if (image->lacks_parts())
+    return std::nullopt;
   Binary binary{.script = *std::move(script),
                 .segments = {image->segments().begin(), image->segments().end()},
                 .layout = std::nullopt};
@@ -251,6 +282,8 @@ void ScriptReader::open(std::uint32_t pid, const stream::Mapping& mapping) {
 /// Returns true if there is no use in trying again.
 bool ScriptReader::try_open(std::uint32_t pid, Pending& pending) {
   constexpr unsigned kMostTries = 100;
+  if (Spender spender(budget_, pid); !spender.may_start())
+    return false;
   auto opened = runtimes::ScriptProcess::open(memory_of(pid), binaries_[pending.file - 1].script,
                                               pending.bias);
   if (auto* script = std::get_if<runtimes::ScriptProcess>(&opened)) {
@@ -279,6 +312,7 @@ void ScriptReader::retry(std::uint32_t pid) {
 }
 
 std::set<std::uint32_t> ScriptReader::take_changed() {
+  retry_unexamined();
   for (auto pending = pending_.begin(); pending != pending_.end();)
     pending =
         try_open(pending->first, pending->second) ? pending_.erase(pending) : std::next(pending);
@@ -320,19 +354,22 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptF
     const ScriptWord mark = frame.ends_call ? kEndsCall : 0;
     const auto address =
         process.script.address_of(frame, [&](const stream::ScriptFunction& function) {
+          if (!process.script.spender().may_write(stream::script_path(function).size()))
+            return std::uint32_t{0};
           on_function(next_number_, function);
           return next_number_++;
         });
     const bool is_frame = frame.code != runtimes::kNoCode && address != 0;
     if (!is_frame && !frame.ends_call)
       continue;
-    if (is_frame && !address && !std::exchange(process.has_unreadable, true))
+    const bool is_unreadable = !address || *address == stream::script_address(0);
+    if (is_frame && is_unreadable && !std::exchange(process.has_unreadable, true))
       on_function(0, {.name = std::string(interpreter.unreadable),
                       .file = {},
                       .line = 0,
                       .kind = interpreter.kind});
     counts.frames += is_frame ? 1 : 0;
-    counts.unreadable += is_frame && !address ? 1 : 0;
+    counts.unreadable += is_frame && is_unreadable ? 1 : 0;
     stack_.words.push_back(mark | (is_frame ? address.value_or(stream::script_address(0)) : 0));
   }
   return stack_;

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/budget.h"
 #include "objects/file_identity.h"
 #include "objects/image.h"
 #include "record/closing.h"
@@ -33,6 +34,9 @@ bool may_be_interpreter(std::string_view path);
 
 class ScriptReader {
  public:
+  /// All reading draws on `budget`, which must outlive this.
+  explicit ScriptReader(Budget& budget) : budget_(budget) {}
+
   /// Must be called after each record that `history` has applied, always with the same history.
   /// `time_ns` is that record's time.
   void follow(const stream::History& history, std::uint64_t time_ns);
@@ -105,23 +109,29 @@ class ScriptReader {
     unsigned tries = 0;
   };
 
+  [[nodiscard]] runtimes::Memory memory_of(std::uint32_t pid) const;
   void forget(std::uint32_t pid);
   bool try_open(std::uint32_t pid, Pending& pending);
   void retry(std::uint32_t pid);
+  void retry_unexamined();
   void note_unknown(const Pending& pending);
   [[nodiscard]] std::string_view versions_of(const Pending& pending) const;
   Process* running_or_ended(std::uint32_t pid);
   bool fork(std::uint32_t pid, std::uint32_t parent);
   void open(std::uint32_t pid, const stream::Mapping& mapping);
   std::uint64_t file_of(std::uint32_t pid, const stream::Mapping& mapping);
-  std::uint64_t examine(const objects::OpenResult& opened, bool has_name);
+  std::optional<std::uint64_t> examine(const objects::OpenResult& opened, bool has_name);
   std::uint64_t examine_early(const objects::OpenResult& opened, bool has_name);
 
+  Budget& budget_;
   std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
   std::unordered_map<std::uint32_t, Process> ended_;      ///< by pid
   bool keeps_ended_ = false;
-  std::unordered_map<std::uint32_t, Pending> pending_;                    ///< by pid
-  std::vector<Binary> binaries_;                                          ///< by number, from 1 on
+  /// Mappings whose file the budget did not allow to examine yet, by pid.
+  std::unordered_map<std::uint32_t, stream::Mapping> unexamined_;
+  std::uint64_t retried_ns_ = 0;                        ///< when they were last tried
+  std::unordered_map<std::uint32_t, Pending> pending_;  ///< by pid
+  std::vector<Binary> binaries_;                        ///< by number, from 1 on
   std::unordered_map<const stream::MappedFile*, std::uint64_t> numbers_;  ///< 0: no interpreter
   /// Numbers of expected files, by what they are and whether their name is an interpreter's.
   std::map<std::pair<FileIdentity, bool>, std::uint64_t> expected_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include "base/error.h"
@@ -95,6 +96,54 @@ void write_tail(RecordedStream& stream, const OpenedEvent& event, std::uint64_t 
 void finish_keeping(RecordedStream& stream, Closing& closing) {
   if (stream.keeper() != nullptr)
     stream.keeper()->finish(closing);
+}
+
+namespace {
+
+std::string reason_of(Resource why) {
+  switch (why) {
+    case Resource::kCpuNs:
+      return "reading it takes more than its part of 5 % of a CPU";
+    case Resource::kReadBytes:
+      return "its stacks are more than its part of 768 MiB a second";
+    case Resource::kKeptBytes:
+      return "its tables and names are more than its part of 256 MiB";
+    case Resource::kWrittenBytes:
+      break;
+  }
+  return "its new functions are more than its part of 64 MiB a minute";
+}
+
+}  // namespace
+
+/// Processes of one name and with one reason share a line.
+void describe_spending(RecordedStream& stream, Closing& closing) {
+  struct Group {
+    std::uint32_t first = 0;
+    std::uint64_t processes = 0, count = 0;
+  };
+  std::map<std::pair<std::string, Resource>, Group> groups;
+  for (const Budget::Loss& loss : stream.budget().losses()) {
+    Group& group = groups[{stream.history().processes().comm(loss.target, loss.target), loss.why}];
+    if (group.processes++ == 0)
+      group.first = loss.target;
+    group.count += loss.count;
+  }
+  constexpr std::size_t kShown = 8;
+  std::size_t shown = 0;
+  for (const auto& [key, group] : groups) {
+    if (++shown > kShown)
+      break;
+    const auto& [name, why] = key;
+    const std::string others =
+        group.processes > 1 ? fmt::format(" and {} of that name", group.processes - 1) : "";
+    closing.doubt(fmt::format("process {} ({}){} lost names or callers {}", group.first, name,
+                              others, plural(group.count, "time")),
+                  fmt::format("{}; see BUDGET in pe-record(1)", reason_of(why)));
+  }
+  if (groups.size() > kShown)
+    closing.doubts.push_back(fmt::format("processes of {} more names lost names or callers, too",
+                                         groups.size() - kShown));
 }
 
 std::string describe_unreadable(const std::vector<pid_t>& processes) {

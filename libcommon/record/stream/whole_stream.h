@@ -35,6 +35,9 @@ void write_tail(RecordedStream& stream, const OpenedEvent& event, std::uint64_t 
 /// ~/.debug", and files that could not be kept.
 void finish_keeping(RecordedStream& stream, Closing& closing);
 
+/// Adds the processes that have lost something because they could not pay for it from the budget.
+void describe_spending(RecordedStream& stream, Closing& closing);
+
 /// Returns "3 processes could not be read in /proc (the first: 7), so their frames have no names:
 /// record as root", for the result of write_running().
 std::string describe_unreadable(const std::vector<pid_t>& processes);

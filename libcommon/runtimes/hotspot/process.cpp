@@ -14,14 +14,22 @@ using stream::ScriptKind;
 constexpr std::size_t kMostBlobs = 65'536, kMostMethods = 262'144, kMostPlaces = 262'144;
 /// Effort in a period, of which a unit reads a page or two.
 constexpr std::size_t kMostEffort = 20'000;
+/// Returns what a method takes in memory; 0 if there is none.
+std::size_t bytes_of(const std::optional<JavaMethod>& method) {
+  constexpr std::size_t kBytesOfNode = 200;
+  return method ? kBytesOfNode + method->name.capacity() + method->file.capacity() +
+                      method->lines.capacity() * sizeof(JavaMethod::Line)
+                : 0;
+}
+
 constexpr std::size_t kSearchEffort = 4, kMethodEffort = 4, kCodeEffort = 4;
 
 }  // namespace
 
-std::variant<HotspotProcess, std::string> HotspotProcess::open(Memory::Read read,
+std::variant<HotspotProcess, std::string> HotspotProcess::open(Memory memory,
                                                                const HotspotBinary& binary,
                                                                std::uint64_t bias) {
-  Memory memory(std::move(read));
+  const Spender::Scope scope(memory.spender());
   const HotspotStructs structs(memory, binary, bias);
   auto layout = hotspot_layout(memory, structs);
   if (auto* const why = std::get_if<std::string>(&layout))
@@ -50,15 +58,18 @@ void HotspotProcess::begin_period() {
     return_barrier_ = memory_.pointer(layout_.return_barrier).value_or(0);
     entry_return_ = memory_.pointer(layout_.entry_return).value_or(0);
   }
-  if (methods_.size() >= kMostMethods)
+  if (methods_.size() >= kMostMethods) {
     methods_.clear();
+    kept_.give_back();
+  }
 }
 
-/// Returns false once the effort of this period is used up.
+/// Returns false once the effort of this period, or the process's share of the budget, is used up.
 bool HotspotProcess::spend(std::size_t effort) {
   effort_ += effort;
-  has_unknown_ = has_unknown_ || effort_ > kMostEffort;
-  return effort_ <= kMostEffort;
+  const bool may_read = effort_ <= kMostEffort && memory_.spender().may_go_on();
+  has_unknown_ = has_unknown_ || !may_read;
+  return may_read;
 }
 
 bool HotspotProcess::read_code(std::uint64_t avma, std::span<std::byte> into) {
@@ -81,8 +92,9 @@ HotspotProcess::Code* HotspotProcess::known_code(std::uint64_t avma) {
     return nullptr;
   if (code.checked == period_)
     return &code;
-  // Without memory, the process has ended: what is known is still right.
-  if (is_gone_ || cache_.blob(memory_, layout_, code.blob.start) == code.blob) {
+  // Without memory, the process has ended, or nothing may be read: what is known is still right.
+  if (is_gone_ || cache_.blob(memory_, layout_, code.blob.start) == code.blob ||
+      memory_.spender().is_over()) {
     code.checked = period_;
     return &code;
   }
@@ -94,6 +106,7 @@ HotspotProcess::Code* HotspotProcess::known_code(std::uint64_t avma) {
 HotspotProcess::Code* HotspotProcess::new_code(std::uint64_t avma) {
   if (!cache_.contains(avma) || !spend(kSearchEffort))
     return nullptr;
+  const Spender::Scope scope(memory_.spender());
   memory_.forget();  // the code may be newer than what was read
   const auto start = cache_.find(memory_, layout_, avma);
   const auto blob = start ? cache_.blob(memory_, layout_, *start) : std::nullopt;
@@ -127,6 +140,7 @@ std::span<const std::uint64_t> HotspotProcess::functions_at(const CodeBlob& blob
   if (const auto known = functions.find(avma); known != functions.end())
     return known->second;
   static constexpr std::uint64_t kUnreadable[] = {0};
+  const Spender::Scope scope(memory_.spender());
   if (!spend(1))
     return kUnreadable;
   if (++places_ > kMostPlaces) {
@@ -193,9 +207,12 @@ HotspotProcess::Method& HotspotProcess::method_at(std::uint64_t avma) {
   // Without the structure, its process has ended, or the method has: its name is still right.
   if (!is_new && known.method && (!fields || *fields == known.fields))
     return known;
+  kept_.give_back(bytes_of(known.method));
   known = {.fields = fields.value_or(MethodFields{}),
            .method = fields ? read_java_method(memory_, layout_, *fields) : std::nullopt,
            .checked = period_};
+  if (!kept_.may_add(bytes_of(known.method)))
+    known.method.reset();
   return known;
 }
 

@@ -33,8 +33,7 @@ class HotspotProcess {
  public:
   /// Reads the layout of a JVM.  `bias` is the distance from the file's svma to avma.  Returns why
   /// its frames cannot be read: "Java 11"; empty if the process is gone, or has just started.
-  static std::variant<HotspotProcess, std::string> open(Memory::Read read,
-                                                        const HotspotBinary& binary,
+  static std::variant<HotspotProcess, std::string> open(Memory memory, const HotspotBinary& binary,
                                                         std::uint64_t bias);
 
   /// The process has run for a while: what is known is compared with it from now on.
@@ -93,7 +92,7 @@ class HotspotProcess {
   };
 
   HotspotProcess(Memory memory, const HotspotLayout& layout)
-      : memory_(std::move(memory)), layout_(layout) {}
+      : memory_(std::move(memory)), layout_(layout), kept_(memory_.spender()) {}
 
   bool spend(std::size_t effort);
   Code* known_code(std::uint64_t avma);
@@ -110,6 +109,7 @@ class HotspotProcess {
   std::map<std::uint64_t, Code> codes_;                     ///< by the start of their code
   std::unordered_map<std::uint64_t, Method> methods_;       ///< by avma
   std::unordered_map<std::uint64_t, std::uint64_t> stubs_;  ///< by the avma of their name
+  KeptBytes kept_;                                          ///< in methods_
   std::uint64_t period_ = 1;
   std::size_t effort_ = 0;  ///< in this period
   std::size_t places_ = 0;  ///< whose functions are kept in codes_

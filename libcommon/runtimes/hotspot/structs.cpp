@@ -40,14 +40,19 @@ std::optional<std::string> text_of(Memory& memory, std::uint64_t avma) {
 }  // namespace
 
 std::optional<std::string> read_c_text(Memory& memory, std::uint64_t avma, std::size_t most) {
+  constexpr std::uint64_t kPageBytes = 4096;
   std::string text;
   while (text.size() < most) {
-    const auto byte = memory.value<char>(avma + text.size());
-    if (!byte)
+    const std::uint64_t at = avma + text.size();
+    std::array<char, 32> piece;
+    const auto bytes = std::span(piece).first(
+        std::min<std::uint64_t>({piece.size(), most - text.size(), kPageBytes - at % kPageBytes}));
+    if (!memory.read(at, std::as_writable_bytes(bytes)))
       return std::nullopt;
-    if (*byte == '\0')
+    const auto end = std::ranges::find(bytes, '\0');
+    text.append(bytes.begin(), end);
+    if (end != bytes.end())
       break;
-    text += *byte;
   }
   return text;
 }

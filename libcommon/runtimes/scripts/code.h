@@ -18,6 +18,10 @@ class LineTable {
 
   /// Returns the line of a place; 0 if it has none.
   [[nodiscard]] std::uint32_t line_at(std::uint64_t place) const noexcept;
+  /// Returns its size in memory.
+  [[nodiscard]] std::size_t bytes() const noexcept { return entries_.capacity() * sizeof(Entry); }
+  /// Gives back memory that it does not use.
+  void shrink() { entries_.shrink_to_fit(); }
 
  private:
   struct Entry {

@@ -31,16 +31,15 @@ class ScriptProcess {
  public:
   /// Reads the layout of an interpreter.  `bias` is the distance from the file's svma to avma.
   /// Returns why its frames cannot be read: "Python 3.10"; empty if the process is gone.
-  static std::variant<ScriptProcess, std::string> open(Memory::Read read,
-                                                       const ScriptBinary& binary,
+  static std::variant<ScriptProcess, std::string> open(Memory memory, const ScriptBinary& binary,
                                                        std::uint64_t bias);
   /// The interpreter of a file with a known layout; reads nothing yet.
-  ScriptProcess(Memory::Read read, const ScriptLayout& layout, const ScriptBinary& binary,
+  ScriptProcess(Memory memory, const ScriptLayout& layout, const ScriptBinary& binary,
                 std::uint64_t bias);
   /// Returns the interpreter of a child that this process forks.  Names that the child's memory
   /// lacks, because it has ended, are read from this process: its functions are at the same
   /// addresses.
-  [[nodiscard]] ScriptProcess fork(Memory::Read read) const;
+  [[nodiscard]] ScriptProcess fork(Memory memory) const;
   /// The process has ended, or runs another program.
   void end() { memory_->end(); }
 
@@ -54,12 +53,15 @@ class ScriptProcess {
   void begin_names();
   /// Returns the address of a frame in the stream, as of an innermost frame
   /// (stream/script_mapping.h); 0 if it is not shown (ScriptCode::is_hidden); nullopt if its code
-  /// object is unreadable, or gone since the sample.
+  /// object is unreadable, or gone since the sample, or if the process has spent its share of the
+  /// budget.
   std::optional<std::uint64_t> address_of(const ScriptFrame& frame, const OnNew& on_new);
 
   /// The code of the interpreter's loop, in avma.
   [[nodiscard]] std::span<const ScriptBinary::Range> loop() const noexcept { return loop_; }
   [[nodiscard]] const ScriptLayout& layout() const noexcept { return layout_; }
+  /// Pays for its reading.
+  [[nodiscard]] Spender& spender() noexcept { return memory_->spender(); }
   /// Avma of the interpreter's state.
   [[nodiscard]] std::uint64_t runtime() const noexcept { return runtime_; }
 
@@ -83,6 +85,8 @@ class ScriptProcess {
     }
   };
 
+  bool may_read();
+  Code* read_new(const CodeId& id, const ScriptFrame& frame, const OnNew& on_new);
   Code read_code(const ScriptFrame& frame, const OnNew& on_new);
   std::optional<ScriptCode> find_code(const ScriptFrame& frame);
 
@@ -92,11 +96,13 @@ class ScriptProcess {
   std::uint64_t runtime_;
   std::vector<ScriptBinary::Range> loop_;
   std::unordered_map<pid_t, std::uint64_t> threads_;  ///< by tid: see walk_script()
+  KeptBytes kept_;                                    ///< in the next two
   std::unordered_map<CodeId, Code, HashOfCode> codes_;
   /// Functions by stream::script_path(): their addresses in the stream.  Closures of one function,
   /// and those of a server's requests, are different code objects.
   std::unordered_map<std::string, std::uint64_t> functions_;
   ScriptFrames stack_;
+  std::optional<bool> may_read_;  ///< in this sample; nullopt: it has read nothing yet
 };
 
 }  // namespace pe::runtimes

@@ -12,16 +12,23 @@ using stream::ScriptKind;
 constexpr std::size_t kMostV8Codes = 65'536, kMostV8Functions = 262'144, kMostV8Places = 262'144;
 /// Effort in a period, of which a unit reads a page or two.
 constexpr std::size_t kMostV8Effort = 20'000;
+/// Returns what a function takes in memory; 0 if there is none.
+std::size_t bytes_of(const std::optional<V8Function>& function) {
+  constexpr std::size_t kBytesOfNode = 200;
+  return function ? kBytesOfNode + function->name.capacity() + function->file.capacity() : 0;
+}
+
 constexpr std::size_t kV8FunctionEffort = 4, kV8BytecodesEffort = 4, kV8CodeEffort = 4;
 constexpr std::size_t kMostPositionBytes = 1 << 20;
 constexpr std::uint64_t kV8PageBytes = 4096;
 
 }  // namespace
 
-V8Process::V8Process(Memory::Read read, const V8Layout& layout)
-    : memory_(std::make_unique<Memory>(std::move(read))),
+V8Process::V8Process(Memory memory, const V8Layout& layout)
+    : memory_(std::make_unique<Memory>(std::move(memory))),
       layout_(std::make_unique<const V8Layout>(layout)),
-      heap_(*memory_, *layout_) {}
+      heap_(*memory_, *layout_),
+      kept_(memory_->spender()) {}
 
 void V8Process::begin_period() {
   ++period_;
@@ -29,17 +36,20 @@ void V8Process::begin_period() {
   has_changed_ = has_changed_ || std::exchange(has_unknown_, false);
   memory_->forget();
   vain_.clear();
-  if (functions_.size() >= kMostV8Functions)
+  if (functions_.size() >= kMostV8Functions) {
     functions_.clear();
+    kept_.give_back();
+  }
   if (bytecodes_.size() >= kMostV8Functions)
     bytecodes_.clear();
 }
 
-/// Returns false once the effort of this period is used up.
+/// Returns false once the effort of this period, or the process's share of the budget, is used up.
 bool V8Process::spend(std::size_t effort) {
   effort_ += effort;
-  has_unknown_ = has_unknown_ || effort_ > kMostV8Effort;
-  return effort_ <= kMostV8Effort;
+  const bool may_read = effort_ <= kMostV8Effort && memory_->spender().may_go_on();
+  has_unknown_ = has_unknown_ || !may_read;
+  return may_read;
 }
 
 bool V8Process::read_code(std::uint64_t avma, std::span<std::byte> into) {
@@ -74,6 +84,7 @@ const V8CodeFields* V8Process::code_at(std::uint64_t avma, std::uint64_t lowest)
   const std::uint64_t page = avma / kV8PageBytes;
   if (vain_.contains(page))
     return nullptr;
+  const Spender::Scope scope(memory_->spender());
   memory_->forget();  // the code may be newer than what was read
   const auto found = find_v8_code(heap_, avma, lowest, [this] { return spend(1); });
   if (!found) {
@@ -100,6 +111,7 @@ std::span<const std::uint64_t> V8Process::functions_at(const V8CodeFields& code,
   auto& functions = found->second.functions;
   if (const auto known = functions.find(avma); known != functions.end())
     return known->second;
+  const Spender::Scope scope(memory_->spender());
   if (!spend(1))
     return kUnreadable;
   if (++places_ > kMostV8Places) {
@@ -157,9 +169,13 @@ bool V8Process::is_code_of(const V8CodeFields& code, std::uint64_t function) {
 
 std::vector<std::uint64_t> V8Process::name_optimized(Code& code, std::uint64_t avma,
                                                      const V8Frame& frame, const OnNew& on_new) {
-  if (!std::exchange(code.has_positions, true))
+  if (!std::exchange(code.has_positions, true)) {
     code.positions =
         heap_.bytes(code.fields.positions, kMostPositionBytes).value_or(std::vector<std::byte>());
+    code.kept = KeptBytes(memory_->spender());
+    if (!code.kept.may_add(code.positions.size()))
+      code.positions = {};
+  }
   spend(1 + code.positions.size() / kV8PageBytes);
   auto scopes = v8_scopes_at(heap_,
                              {.deopt_data = code.fields.data,
@@ -256,6 +272,7 @@ V8Process::Bytecodes* V8Process::bytecodes_at(std::uint64_t bytecodes, std::uint
   Bytecodes& known = bytecodes_[bytecodes];
   if (known.checked == period_)
     return &known;
+  const Spender::Scope scope(memory_->spender());
   if (!spend(kV8BytecodesEffort))
     return nullptr;
   auto shared = shared_of_function(heap_, function);
@@ -289,6 +306,7 @@ std::optional<std::uint64_t> V8Process::interpreted(const V8Frame& frame, const 
                                    : 0;
   if (const auto place = known->places.find(offset); place != known->places.end())
     return place->second;
+  const Spender::Scope scope(memory_->spender());
   const std::uint64_t shared = known->shared;
   const auto table = heap_.field(frame.bytecodes, layout_->bytecode_positions);
   const auto content =
@@ -330,9 +348,12 @@ V8Process::Function& V8Process::function_at(std::uint64_t shared) {
   // Without the structure, its process has ended, or the function has: its name is still right.
   if (!is_new && known.function && (!fields || *fields == known.fields))
     return known;
+  kept_.give_back(bytes_of(known.function));
   known = {.fields = fields.value_or(V8FunctionFields{}),
            .function = fields ? read_v8_function(heap_, *fields) : std::nullopt,
            .checked = period_};
+  if (!kept_.may_add(bytes_of(known.function)))
+    known.function.reset();
   if (known.function && known.function->start)
     known.line = lines_.line(heap_, known.fields.script, *known.function->start,
                              [this](std::size_t pages) { return spend(pages); });

@@ -48,7 +48,7 @@ struct V8Frame {
 
 class V8Process {
  public:
-  V8Process(Memory::Read read, const V8Layout& layout);
+  V8Process(Memory memory, const V8Layout& layout);
 
   /// The process has run for a while: what is known is compared with it from now on.
   void begin_period();
@@ -86,6 +86,7 @@ class V8Process {
     std::uint64_t checked = 0;  ///< the period in which it was last compared
     std::vector<std::byte> positions = {};
     bool has_positions = false;  ///< they were read
+    KeptBytes kept = {};         ///< in positions
     std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> functions = {};  ///< by avma
   };
   struct Function {
@@ -130,6 +131,7 @@ class V8Process {
   std::unordered_set<std::uint64_t> vain_;  ///< pages without code, in this period
   std::vector<std::uint64_t> unkept_;       ///< the last result of name()
   std::array<std::uint64_t, 2> stubs_{};    ///< addresses in the stream
+  KeptBytes kept_;                          ///< in functions_
   std::uint64_t period_ = 1;
   std::size_t effort_ = 0;  ///< in this period
   std::size_t places_ = 0;  ///< whose functions are kept in codes_ and bytecodes_

@@ -30,27 +30,30 @@ std::optional<objects::SectionBytes> frames_by_header(
 std::vector<CfiSection> CfiSection::all_of(const objects::Image& image) {
   std::vector<CfiSection> sections;
   if (auto of_go = go_frames(image); !of_go.empty())
-    sections.emplace_back(CfiFormat::kDebugFrame, objects::SectionBytes{std::move(of_go), 0});
+    sections.emplace_back(CfiFormat::kDebugFrame, objects::SectionBytes{std::move(of_go), 0},
+                          std::nullopt, image.spender());
   const bool is_named = image.section(".eh_frame") != nullptr;
   auto header = is_named ? image.section_bytes(".eh_frame_hdr") : header_by_segment(image);
   auto frames = is_named ? image.section_bytes(".eh_frame") : frames_by_header(image, header);
   if (frames)
-    sections.emplace_back(CfiFormat::kEhFrame, std::move(*frames), std::move(header));
+    sections.emplace_back(CfiFormat::kEhFrame, std::move(*frames), std::move(header),
+                          image.spender());
   const objects::Section* debug = image.section(".debug_frame");
   auto content =
       debug != nullptr ? objects::read_uncompressed(image, *debug, kMaxFramesBytes) : std::nullopt;
   if (content)
-    sections.emplace_back(CfiFormat::kDebugFrame, objects::SectionBytes{std::move(*content), 0});
+    sections.emplace_back(CfiFormat::kDebugFrame, objects::SectionBytes{std::move(*content), 0},
+                          std::nullopt, image.spender());
   return sections;
 }
 
 CfiSection::CfiSection(CfiFormat format, objects::SectionBytes section,
-                       std::optional<objects::SectionBytes> header)
+                       std::optional<objects::SectionBytes> header, Spender* spender)
     : format_(format), section_(std::move(section)) {
   if (header)
     find_search_table(*header);
   if (search_table_.empty())
-    scan();
+    scan(spender);
 }
 
 void CfiSection::find_search_table(const objects::SectionBytes& header) {
@@ -62,12 +65,15 @@ void CfiSection::find_search_table(const objects::SectionBytes& header) {
 
 /// A linker that drops a function may leave its FDE at 0 or with no bytes.  Such an FDE never
 /// covers an address at which a program runs.
-void CfiSection::scan() {
+void CfiSection::scan(Spender* spender) {
   const CfiEntries all = entries();
   std::optional<Cie> cie;
   std::uint64_t known_cie = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t offset = 0;
-  while (const auto entry = all.entry_at(offset)) {
+  constexpr std::size_t kEntriesOfTurn = 64;
+  for (std::size_t i = 0; const auto entry = all.entry_at(offset); ++i) {
+    if (spender != nullptr && i % kEntriesOfTurn == 0 && !spender->may_go_on())
+      break;
     const std::uint64_t next = entry->body.here() + entry->body.left().size() - section_.svma;
     if (!all.is_cie(*entry)) {
       if (all.cie_offset(*entry) != known_cie) {

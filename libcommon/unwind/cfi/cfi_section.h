@@ -20,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/byte_reader.h"
 #include "objects/image.h"
 #include "unwind/cfi/cfi_entries.h"
@@ -37,9 +38,10 @@ class CfiSection {
   /// the sections once and does not need the image afterwards.
   static std::vector<CfiSection> all_of(const objects::Image& image);
 
-  /// `header` is .eh_frame_hdr, if there is one.
+  /// `header` is .eh_frame_hdr, if there is one.  `spender` pays for a scan; null: no limits.
   CfiSection(CfiFormat format, objects::SectionBytes section,
-             std::optional<objects::SectionBytes> header = std::nullopt);
+             std::optional<objects::SectionBytes> header = std::nullopt,
+             Spender* spender = nullptr);
 
   /// The number of FDEs in the index; some of them may be unreadable.
   [[nodiscard]] std::size_t fde_count() const noexcept;
@@ -70,7 +72,7 @@ class CfiSection {
     return {Bytes(search_table_), data_svma_};
   }
   void find_search_table(const objects::SectionBytes& header);
-  void scan();
+  void scan(Spender* spender);
 
   CfiFormat format_;
   objects::SectionBytes section_;

@@ -149,30 +149,37 @@ std::optional<UnwindTable::FullRow> UnwindTable::full_row(std::uint64_t svma) co
 
 /// Lists the readable FDEs by start.  Of equal starts, the section that is searched first comes
 /// first.
-std::vector<UnwindTable::Listed> UnwindTable::list_fdes() const {
+std::vector<UnwindTable::Listed> UnwindTable::list_fdes(Spender& spender) const {
+  constexpr std::size_t kEntriesOfTurn = 64;
   std::vector<Listed> fdes;
   fdes.reserve(fde_count());
   for (const Part& part : parts_)
-    for (std::size_t number = 0; number < part.section.fde_count(); ++number)
+    for (std::size_t number = 0; number < part.section.fde_count(); ++number) {
+      if (number % kEntriesOfTurn == 0 && !spender.may_go_on())
+        break;
       if (const auto fde = part.section.fde(number))
         fdes.push_back({fde->start_svma, &part.section, number});
+    }
   std::stable_sort(fdes.begin(), fdes.end(),
                    [](const Listed& a, const Listed& b) { return a.start_svma < b.start_svma; });
   return fdes;
 }
 
-FlatCodes UnwindTable::flat_codes(const RowCoder& code_of, std::uint32_t none,
-                                  std::size_t max_rows) const {
+FlatCodes UnwindTable::flat_codes(const RowCoder& code_of, std::uint32_t none, std::size_t max_rows,
+                                  Spender* spender) const {
   FlatCodes flat;
   const Coder coder{code_of, none};
-  const std::vector<Listed> fdes = list_fdes();
+  Spender unlimited;
+  Spender& payer = spender != nullptr ? *spender : unlimited;
+  const std::vector<Listed> fdes = list_fdes(payer);
   flat.left_out = fde_count();
   std::vector<CodedRow> rows;
   std::uint64_t end = 0;  // end of the code that has rules, from the base
   // Valid entries do not overlap.  Each one also interprets its CIE's instructions.
   std::size_t left_bytes = 8 * section_bytes_;
   for (const Listed& listed : fdes) {
-    if (flat.rows.size() >= std::min(section_bytes_, max_rows) || left_bytes == 0)
+    if (flat.rows.size() >= std::min(section_bytes_, max_rows) || left_bytes == 0 ||
+        !payer.may_go_on())
       break;
     if (flat.functions == 0)
       flat.base_svma = listed.start_svma;

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/budget.h"
 #include "objects/image.h"
 #include "unwind/cfi/cfi_program.h"
 #include "unwind/cfi/cfi_section.h"
@@ -69,9 +70,9 @@ class UnwindTable {
 
   /// Compiles every function with the caller's codes, for unwinders that know other rules.  `none`
   /// is the code where no FDE applies.  Consecutive rows with the same code are merged.  Stops soon
-  /// after `max_rows`.  The table itself does not keep the result.
+  /// after `max_rows`, or when `spender` may not pay.  The table itself does not keep the result.
   [[nodiscard]] FlatCodes flat_codes(const RowCoder& code_of, std::uint32_t none,
-                                     std::size_t max_rows) const;
+                                     std::size_t max_rows, Spender* spender = nullptr) const;
 
   /// The size of the sections that it has read.
   [[nodiscard]] std::size_t section_bytes() const noexcept { return section_bytes_; }
@@ -115,7 +116,7 @@ class UnwindTable {
   [[nodiscard]] std::size_t fde_count() const noexcept;
   const Function* function_at(std::uint64_t svma);
   std::uint32_t compile(const CfiSection& section, std::size_t fde_number);
-  [[nodiscard]] std::vector<Listed> list_fdes() const;
+  [[nodiscard]] std::vector<Listed> list_fdes(Spender& spender) const;
 
   std::vector<Part> parts_;  ///< the first part that covers an address supplies its rule
   std::vector<objects::Segment> segments_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/plural.h"
 #include "stream/proc/maps.h"
 
@@ -20,10 +21,11 @@ constexpr std::size_t kMaxKnownProcesses = std::size_t{4} * kMaxProcesses;
 }  // namespace
 
 CodeTables::CodeTables(const stream::History& history, TableStore& store, objects::FileMatch match,
-                       const PackedImages::Limits& limits)
+                       const PackedImages::Limits& limits, Budget* budget)
     : history_(history),
       store_(store),
-      images_(store, match, limits),
+      budget_(budget),
+      images_(store, match, limits, budget),
       scratch_(std::make_unique<ProcessMappings>()) {}
 
 void CodeTables::add_target(std::uint32_t pid, std::uint64_t read_ns) { begin(pid, read_ns); }
@@ -76,6 +78,7 @@ void CodeTables::forget(std::uint32_t pid) {
   processes_.erase(known);
   changed_.erase(pid);
   waiting_.erase(pid);
+  refused_.erase(pid);
   changed_.merge(waiting_);
 }
 
@@ -93,18 +96,43 @@ void CodeTables::forget_ended() {
 void CodeTables::publish(const std::function<void()>& meanwhile) {
   images_.set_meanwhile(meanwhile);
   forget_ended();
+  retry_refused();
   for (const std::uint32_t pid : changed_)
     publish(pid, processes_.at(pid));
   changed_.clear();
   images_.set_meanwhile({});
 }
 
-void CodeTables::publish(std::uint32_t pid, Process& process) {
+/// Tries again, as the budget may allow it by now.
+void CodeTables::retry_refused() {
+  constexpr std::uint64_t kRestNs = 100'000'000;
+  if (refused_.empty() || monotonic_ns() - retried_ns_ < kRestNs)
+    return;
+  retried_ns_ = monotonic_ns();
+  changed_.merge(refused_);
+  refused_.clear();
+}
+
+/// Returns the process's mappings; without some of them, if it cannot pay for all.
+ProcessMap CodeTables::map_of(std::uint32_t pid) {
   const auto* space = history_.processes().space(pid);
-  ProcessMap map = space != nullptr ? map_of(*space, pid, images_) : ProcessMap();
+  if (space == nullptr)
+    return {};
+  Spender spender = budget_ != nullptr ? Spender(*budget_, pid) : Spender();
+  const Spender::Scope scope(spender);
+  images_.pause(&spender);
+  ProcessMap map = spender.may_start() ? unwind::map_of(*space, pid, images_) : ProcessMap();
+  images_.pause(nullptr);
+  if (images_.take_refused() || spender.is_over())
+    refused_.insert(pid);
+  return map;
+}
+
+void CodeTables::publish(std::uint32_t pid, Process& process) {
+  ProcessMap map = map_of(pid);
   if (process.is_published && map == process.published)
     return;
-  if (map.left_out != 0 && !process.has_gaps) {
+  if (map.left_out != 0 && !process.has_gaps && !refused_.contains(pid)) {
     process.has_gaps = true;
     ++processes_with_gaps_;
   }

@@ -15,6 +15,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/budget.h"
 #include "stream/history.h"
 #include "unwind/kernel/layout.h"
 #include "unwind/kernel/packed_images.h"
@@ -34,9 +35,10 @@ class CodeTables {
     std::size_t processes_with_gaps = 0;  ///< some of whose mappings had to be left out
   };
 
-  /// `history` and `store` must outlive this.
+  /// `history` and `store` must outlive this, as must `budget`, from which a process pays for its
+  /// tables; null: no limits.
   CodeTables(const stream::History& history, TableStore& store, objects::FileMatch match,
-             const PackedImages::Limits& limits = {});
+             const PackedImages::Limits& limits = {}, Budget* budget = nullptr);
 
   /// Adds a process that is to be unwound.  `read_ns` (CLOCK_MONOTONIC) is a time before its
   /// mappings were read.  The history must get these mappings before the next publish().
@@ -69,14 +71,19 @@ class CodeTables {
   void follow_exec(std::uint32_t pid, std::uint64_t time_ns);
   void forget(std::uint32_t pid);
   void forget_ended();
+  void retry_refused();
   void publish(std::uint32_t pid, Process& process);
+  ProcessMap map_of(std::uint32_t pid);
 
   const stream::History& history_;
   TableStore& store_;
+  Budget* budget_;
   PackedImages images_;
   std::unordered_map<std::uint32_t, Process> processes_;
   std::set<std::uint32_t> changed_, ended_;
   std::set<std::uint32_t> waiting_;  ///< processes that had no room
+  std::set<std::uint32_t> refused_;  ///< processes that could not pay for all of their tables
+  std::uint64_t retried_ns_ = 0;     ///< when these were last tried
   std::uint64_t last_generation_ = 0;
   std::size_t processes_left_out_ = 0, processes_with_gaps_ = 0;
   std::unique_ptr<ProcessMappings> scratch_;  ///< 32 KiB

@@ -32,8 +32,10 @@ CodeRange range_of(const FlatCodes& codes, std::span<const objects::Segment> seg
 
 }  // namespace
 
-PackedImages::PackedImages(TableStore& store, objects::FileMatch match, const Limits& limits)
+PackedImages::PackedImages(TableStore& store, objects::FileMatch match, const Limits& limits,
+                           Budget* budget)
     : match_(match),
+      budget_(budget),
       rules_(store, std::min<std::uint32_t>(limits.rules, kMaxRules)),
       pool_(store, std::min(limits.words, WordPool::kMaxWords)),
       left_section_bytes_(limits.section_bytes) {}
@@ -42,8 +44,16 @@ const PackedImage& PackedImages::of(const stream::Mapping& mapping, std::uint32_
   const auto known = images_.find(mapping.file);
   if (known != images_.end())
     return known->second;
-  PackedImage image = open(mapping, pid);
-  switch (image.kind) {
+  if (outer_ != nullptr)
+    outer_->leave();
+  auto image = open_if_paid(mapping, pid);
+  if (outer_ != nullptr)
+    outer_->enter();
+  if (!image) {
+    was_refused_ = true;
+    return refused_;
+  }
+  switch (image->kind) {
     case PackedImage::Kind::kWithoutRules:
       ++statistics_.without_rules;
       break;
@@ -54,16 +64,29 @@ const PackedImage& PackedImages::of(const stream::Mapping& mapping, std::uint32_
       ++statistics_.left_out;
       break;
   }
-  return images_.emplace(mapping.file, std::move(image)).first->second;
+  return images_.emplace(mapping.file, *std::move(image)).first->second;
 }
 
-PackedImage PackedImages::open(const stream::Mapping& mapping, std::uint32_t pid) {
+/// Returns nullopt if the process cannot pay for it.
+std::optional<PackedImage> PackedImages::open_if_paid(const stream::Mapping& mapping,
+                                                      std::uint32_t pid) {
+  Spender spender = budget_ != nullptr ? Spender(*budget_, pid) : Spender();
+  const Spender::Scope scope(spender);
+  if (!spender.may_start())
+    return std::nullopt;
+  PackedImage image = open(mapping, pid, spender);
+  return spender.has_lost() ? std::nullopt : std::optional(std::move(image));
+}
+
+PackedImage PackedImages::open(const stream::Mapping& mapping, std::uint32_t pid,
+                               Spender& spender) {
   if (is_full() && prepared_.empty())
     return {.kind = PackedImage::Kind::kLeftOut};
-  const auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping, match_, &cache_);
-  const auto* image = std::get_if<objects::Image>(&opened);
+  auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping, match_, &cache_);
+  auto* image = std::get_if<objects::Image>(&opened);
   if (image == nullptr)
     return {};
+  image->pay_by(spender);
   if (!prepared_.empty())
     if (const auto identity = objects::identity_of(*image))
       if (const auto known = prepared_.find(*identity); known != prepared_.end())
@@ -91,6 +114,17 @@ PackedImage PackedImages::pack_file(const std::string& path, const objects::Imag
   return packed;
 }
 
+/// The samples that it reads are not what `spender` pays for.
+void PackedImages::do_meanwhile(Spender* spender) {
+  if (!meanwhile_)
+    return;
+  if (spender != nullptr)
+    spender->leave();
+  meanwhile_();
+  if (spender != nullptr)
+    spender->enter();
+}
+
 PackedImage PackedImages::pack_image(const objects::Image& image) {
   const UnwindTable table(image);
   left_section_bytes_ -= std::min(left_section_bytes_, table.section_bytes());
@@ -99,11 +133,13 @@ PackedImage PackedImages::pack_image(const objects::Image& image) {
   std::size_t rows = 0;
   const FlatCodes codes = table.flat_codes(
       [&](const CfiRow& row, bool is_signal_frame) {
-        if (++rows % kRowsBetween == 0 && meanwhile_)
-          meanwhile_();
+        if (++rows % kRowsBetween == 0)
+          do_meanwhile(image.spender());
         return rules_.number_of(entry_of(row, is_signal_frame));
       },
-      kNumberOfNone, kMaxFileWords);
+      kNumberOfNone, kMaxFileWords, image.spender());
+  if (image.lacks_parts())
+    return {.kind = PackedImage::Kind::kLeftOut};
   statistics_.functions += codes.functions;
   if (codes.rows.empty())
     return {};
@@ -111,7 +147,10 @@ PackedImage PackedImages::pack_image(const objects::Image& image) {
                      .segments = {image.segments().begin(), image.segments().end()},
                      .range = range_of(codes, image.segments())};
   const auto packed = pack(codes, result.range, pool_.next(), pool_.left());
-  if (!packed)
+  const auto bytes = packed ? 4 * (packed->rows.size() + packed->index.size()) : 0;
+  // The kernel's memory for tables is limited, too, and nothing in it is given back.
+  if (!packed || (image.spender() != nullptr && !image.spender()->is_free() &&
+                  !image.spender()->may_keep(bytes)))
     return result;
   result.kind = PackedImage::Kind::kPacked;
   result.range.start_svma = packed->base_svma;

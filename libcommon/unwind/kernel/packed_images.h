@@ -15,11 +15,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/budget.h"
 #include "objects/build_id_cache.h"
 #include "objects/embedded_code.h"
 #include "objects/file_identity.h"
@@ -64,12 +66,19 @@ class PackedImages {
     std::size_t unsupported_rows = 0;  ///< rows that only user space can follow
   };
 
-  /// `store` must outlive this.
-  PackedImages(TableStore& store, objects::FileMatch match, const Limits& limits);
+  /// `store` must outlive this, as must `budget`, from which a process pays for files that are
+  /// found in it; null: no limits.
+  PackedImages(TableStore& store, objects::FileMatch match, const Limits& limits,
+               Budget* budget = nullptr);
 
   /// Returns the table of a mapped file.  `pid` is a process in which the file may be found.  Valid
   /// until the next call.
   const PackedImage& of(const stream::Mapping& mapping, std::uint32_t pid);
+  /// `outer` is in a scope from now on, which pauses while files are read; null: in none.
+  void pause(Spender* outer) noexcept { outer_ = outer; }
+  /// Returns whether the budget did not allow to read a file since the last call.  It is left out
+  /// until of() asks for it again.
+  bool take_refused() { return std::exchange(was_refused_, false); }
   /// Packs a program before a process maps it, if it may have a runtime.  All limits apply.
   void prepare(const std::string& path);
   /// While a file is packed, which may take 0.1 s, `meanwhile` is called every few milliseconds;
@@ -81,14 +90,20 @@ class PackedImages {
   [[nodiscard]] std::uint32_t words() const noexcept { return pool_.next(); }
 
  private:
-  PackedImage open(const stream::Mapping& mapping, std::uint32_t pid);
+  std::optional<PackedImage> open_if_paid(const stream::Mapping& mapping, std::uint32_t pid);
+  PackedImage open(const stream::Mapping& mapping, std::uint32_t pid, Spender& spender);
   [[nodiscard]] bool is_full() const noexcept {
     return left_section_bytes_ == 0 || pool_.left() == 0;
   }
   PackedImage pack_file(const std::string& path, const objects::Image& image);
   PackedImage pack_image(const objects::Image& image);
+  void do_meanwhile(Spender* spender);
 
   objects::FileMatch match_;
+  Budget* budget_;
+  Spender* outer_ = nullptr;
+  bool was_refused_ = false;
+  PackedImage refused_{.kind = PackedImage::Kind::kLeftOut};
   objects::BuildIdCache cache_ = objects::BuildIdCache::of_user();
   RuleNumbers rules_;
   WordPool pool_;

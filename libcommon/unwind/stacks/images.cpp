@@ -18,17 +18,37 @@ std::uint32_t Images::number_of(const stream::Mapping& mapping, std::uint32_t pi
 
 UnwindTable* Images::table(std::uint32_t number) {
   Image& image = images_[number];
-  if (!image.is_opened && left_bytes_ > 0) {
-    const auto opened = objects::open_mapped_image(image.pid, image.mapping, match_, &cache_);
-    bool is_new = false;
-    if (const auto* elf = std::get_if<objects::Image>(&opened))
-      image.table = table_of(*elf, is_new);
-    image.lacked_descriptors = image.table == nullptr && !has_free_descriptors(kDescriptorsToOpen);
-    image.is_opened = !image.lacked_descriptors;  // descriptors may be free the next time
-    if (is_new)
-      left_bytes_ -= std::min(left_bytes_, image.table->section_bytes());
-  }
+  if (!image.is_opened && left_bytes_ > 0)
+    open(image);
   return image.table.get();
+}
+
+void Images::open(Image& image) {
+  Spender spender =
+      budget_ != nullptr ? Spender(*budget_, static_cast<std::uint32_t>(image.pid)) : Spender();
+  const Spender::Scope scope(spender);
+  if (!spender.may_start())
+    return;
+  auto opened = objects::open_mapped_image(image.pid, image.mapping, match_, &cache_);
+  bool is_new = false;
+  if (auto* elf = std::get_if<objects::Image>(&opened)) {
+    elf->pay_by(spender);
+    image.table = table_of(*elf, is_new);
+  }
+  constexpr std::size_t kRowsOfBytes = 3;  // rows are kept, too
+  if (is_new && !spender.is_free() && !spender.has_lost()) {
+    image.kept = KeptBytes(spender);
+    image.kept.may_add(kRowsOfBytes * image.table->section_bytes());
+  }
+  if (is_new && spender.has_lost()) {  // a part is missing, or there is no room
+    std::erase_if(by_identity_, [&](const auto& known) { return known.second == image.table; });
+    image.table.reset();
+  }
+  image.lacked_descriptors = image.table == nullptr && !has_free_descriptors(kDescriptorsToOpen);
+  // Descriptors may be free the next time, and the process may pay.
+  image.is_opened = !image.lacked_descriptors && (image.table != nullptr || !spender.has_lost());
+  if (is_new && image.table != nullptr)
+    left_bytes_ -= std::min(left_bytes_, image.table->section_bytes());
 }
 
 /// Several records may lead to one file.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/budget.h"
 #include "objects/build_id_cache.h"
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
@@ -21,8 +22,10 @@ namespace pe::unwind {
 
 class Images {
  public:
-  explicit Images(objects::FileMatch match, std::size_t max_table_bytes = kMaxTableBytes)
-      : match_(match), left_bytes_(max_table_bytes) {}
+  /// The process in which a file was found first pays from `budget`; null: no limits.
+  explicit Images(objects::FileMatch match, std::size_t max_table_bytes = kMaxTableBytes,
+                  Budget* budget = nullptr)
+      : match_(match), budget_(budget), left_bytes_(max_table_bytes) {}
 
   /// Returns the number of a mapped file.  `pid` is a process in which the file may be found.
   std::uint32_t number_of(const stream::Mapping& mapping, std::uint32_t pid);
@@ -44,10 +47,14 @@ class Images {
     bool is_opened = false;
     bool lacked_descriptors = false;
     std::shared_ptr<UnwindTable> table;
+    KeptBytes kept = {};  ///< by the table
   };
   std::shared_ptr<UnwindTable> table_of(const objects::Image& elf, bool& is_new);
 
+  void open(Image& image);
+
   objects::FileMatch match_;
+  Budget* budget_;
   objects::BuildIdCache cache_ = objects::BuildIdCache::of_user();
   std::size_t left_bytes_;
   objects::SharedFiles files_{&cache_};

@@ -40,7 +40,7 @@ WalkStart start_of(const stream::Sample& sample, const perf_event_attr& attr) {
 SampleUnwinder::SampleUnwinder(const stream::History& history, UnwindOptions options)
     : history_(history),
       options_(std::move(options)),
-      images_(options_.match),
+      images_(options_.match, Images::kMaxTableBytes, options_.budget),
       walker_(cache_),
       frames_(kMaxFrames) {}
 

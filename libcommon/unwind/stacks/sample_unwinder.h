@@ -51,6 +51,8 @@ struct UnwindOptions {
   std::function<UnwindTable*(std::uint32_t pid, std::uint64_t avma)> table_at = nullptr;
   /// Code that runtimes describe; null: none.  Must outlive the unwinder.
   RuntimeCode* runtime_code = nullptr;
+  /// Pays for the reading of files; null: no limits.  Must outlive the unwinder.
+  Budget* budget = nullptr;
 };
 
 /// The process's memory that followed a sample's copy of the stack.

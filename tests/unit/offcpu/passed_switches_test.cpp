@@ -57,7 +57,7 @@ std::vector<std::uint64_t> numbers_of(const stream::U64View& view) {
 
 /// Does the engine's part: gives each walked sample back, and prints the waits.
 struct Engine {
-  Engine() : stream(writer, layout, {.may_keep_binaries = false}) {
+  Engine() : stream(writer, layout, {.may_keep_binaries = false}, budget) {
     stream.pass_on_to([this](const stream::Record& record) {
       const auto sample = stream::parse_sample(record, stream.stated(layout));
       BOOST_TEST_REQUIRE(sample.has_value());
@@ -87,6 +87,7 @@ struct Engine {
   perf_event_attr layout = offcpu::passed_layout(side_layout());
   StringOutput out;
   stream::StreamWriter writer{out};
+  Budget budget;
   record::RecordedStream stream;
   offcpu::ChainWriter chains;
   PassedSwitches passed{stream, layout, kId, chains};
@@ -100,7 +101,7 @@ constexpr std::uint64_t kAlways = ~std::uint64_t{0};
 /// The sample that one switch becomes, before its stack is walked.
 struct HeldSample {
   HeldSample(const unwind::Sample& switched, const unwind::StackOfKernel& kernel)
-      : stream(writer, layout, {.keep_stacks = true, .may_keep_binaries = false}) {
+      : stream(writer, layout, {.keep_stacks = true, .may_keep_binaries = false}, budget) {
     stream.pass_on_to([&](const stream::Record& record) {
       misc = record.misc;
       bytes.assign(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
@@ -115,6 +116,7 @@ struct HeldSample {
   perf_event_attr layout = offcpu::passed_layout(side_layout());
   StringOutput out;
   stream::StreamWriter writer{out};
+  Budget budget;
   record::RecordedStream stream;
   offcpu::ChainWriter chains;
   std::string bytes;

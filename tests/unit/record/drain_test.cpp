@@ -68,8 +68,9 @@ struct Drained {
   std::vector<stream::Ring> rings;
   StringOutput out;
   stream::StreamWriter writer{out};
+  Budget budget;
   record::RecordedStream stream{
-      writer, attr, {.call_graph = record::CallGraph::kNone, .may_keep_binaries = false}};
+      writer, attr, {.call_graph = record::CallGraph::kNone, .may_keep_binaries = false}, budget};
   Drain drain{stream, attr};
   std::string text;
 };

@@ -31,7 +31,8 @@ std::string stream_of(const pe::record::Request& request,
   pe::stream::StreamWriter writer(out);
   std::vector<std::string> notes;
   const auto event = pe::record::engine_event(request, notes);
-  pe::record::RecordedStream stream(writer, event.attr, request);
+  pe::Budget budget;
+  pe::record::RecordedStream stream(writer, event.attr, request, budget);
   pe::record::EngineRing ring(ring_bytes);
   EngineRecords records(ring, event);
   pe::record::Drain drain(stream, event.attr);

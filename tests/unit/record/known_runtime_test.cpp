@@ -28,7 +28,9 @@ struct Machine {
 /// A runtime in every file whose name ends with "runtime".  Counts how often it examines a file.
 class Counting : public record::RuntimeProcesses<Machine, int> {
  public:
-  Counting() : RuntimeProcesses([](auto, const auto&) { return 0U; }, "Test", "All tests") {}
+  explicit Counting(Budget& budget)
+      : RuntimeProcesses([](auto, const auto&) { return 0U; }, budget,
+                         {"Test", "[test]", "All tests"}) {}
 
   [[nodiscard]] bool may_have(std::string_view path) const override {
     return path.ends_with("runtime");
@@ -52,7 +54,7 @@ class Counting : public record::RuntimeProcesses<Machine, int> {
     return ++examined;
   }
   [[nodiscard]] std::variant<Machine, std::string> open(
-      runtimes::Memory::Read /*read*/, const int& /*binary*/,
+      runtimes::Memory /*memory*/, const int& /*binary*/,
       const stream::Mapping& /*mapping*/) override {
     return Machine{};
   }
@@ -65,7 +67,8 @@ struct Followed {
   testing::TempDir folder;
   stream::History history;
   testing::ProcessRecords records{history};
-  Counting runtime;
+  Budget budget;
+  Counting runtime{budget};
 
   [[nodiscard]] std::string copy(std::string_view name) const {
     const std::string path = folder / name;

@@ -67,7 +67,8 @@ struct StandingStack {
   std::vector<std::uint8_t> memory;
   std::string record;
   stream::Sample sample;
-  MemoryBehind behind;
+  Budget budget;
+  MemoryBehind behind{budget};
 };
 
 }  // namespace

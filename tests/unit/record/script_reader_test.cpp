@@ -33,7 +33,8 @@ constexpr std::uint32_t kPid = 42;
 
 /// A reader that has examined this program.
 struct Expecting {
-  ScriptReader reader;
+  pe::Budget budget;
+  ScriptReader reader{budget};
   stream::History history;
   testing::ProcessRecords records{history};
   std::vector<ScriptReader::File> files;
@@ -78,7 +79,8 @@ BOOST_AUTO_TEST_CASE(an_expected_program_is_not_examined_again_when_it_starts) {
     records.map(kNoPid, {.start = 0x7f0000000000, .size = 0x1000, .file_offset = 0}, path);
     reader.follow(history, 100);
   };
-  ScriptReader unexpecting;
+  pe::Budget budget;
+  ScriptReader unexpecting(budget);
   start(unexpecting);
   BOOST_TEST(unexpecting.take_files().size() == 1U);
   Expecting self;

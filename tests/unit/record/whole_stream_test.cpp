@@ -23,7 +23,8 @@ BOOST_AUTO_TEST_CASE(where_no_binaries_are_kept_nothing_is_said_of_them) {
   pe::stream::StreamWriter writer(out);
   perf_event_attr attr{};
   attr.build_id = 1;
-  pe::record::RecordedStream stream(writer, attr, {.may_keep_binaries = false});
+  pe::Budget budget;
+  pe::record::RecordedStream stream(writer, attr, {.may_keep_binaries = false}, budget);
   pe::record::Closing closing;
   pe::record::finish_keeping(stream, closing);
   BOOST_TEST(closing.doubts.empty());

@@ -87,11 +87,12 @@ constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
 BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
     : out(out),
       writer(this->out),
-      stream(writer, engine.layout_, engine.request_),
+      stream(writer, engine.layout_, engine.request_, engine.budget_),
       drain(stream, engine.layout_),
       waits(writer, WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.only_locks),
             engine.command()),
-      tables(stream.history(), *engine.object_, objects::FileMatch::kSameInode),
+      tables(stream.history(), *engine.object_, objects::FileMatch::kSameInode,
+             unwind::PackedImages::Limits{}, &engine.budget_),
       passed(stream, engine.layout_, engine.first_id(), engine.stacks_.chains()) {}
 
 std::string BpfEngine::why_unable(const record::Target& target) {
@@ -119,19 +120,21 @@ BpfEngine::Object BpfEngine::load(const Options& options, const record::Target& 
        .ring_bytes = kRingBytes});
 }
 
-BpfEngine::BpfEngine(const Options& options, const record::Target& target, Object object)
+BpfEngine::BpfEngine(const Options& options, const record::Target& target, Object object,
+                     Budget& budget)
     : choice_(options.choice),
       request_(side_request(options.request)),
       target_(whole_processes(target)),
       sources_(with_sources(target_, options.choice)),
       own_(sources_),
       only_threads_(target.threads.begin(), target.threads.end()),
+      budget_(budget),
       object_(std::move(object)),
       counters_(request_, sources_),
       fds_(counters_.ring_fds()),
       layout_(passed_layout(counters_.layout())),
       unwound_(layout_),
-      scripts_(layout_,
+      scripts_(layout_, budget,
                [this](std::uint64_t time_ns, const stream::Record& record) {
                  recording_->waits.hold(time_ns, record);
                }),
@@ -340,6 +343,7 @@ void BpfEngine::see(std::uint32_t pid) {
 
 void BpfEngine::read_sums() {
   for (const auto& [key, sum] : increases_.take(object_->read_sums())) {
+    budget_.look(monotonic_ns());
     if (!is_wanted(key.tid))
       continue;
     threads_seen_.insert(key.tid);
@@ -411,6 +415,7 @@ void BpfEngine::describe(record::Closing& closing) {
     closing.doubt(tables, "record fewer processes, or use --engine perf");
   recording_->stream.runtimes().describe(closing);
   scripts_.describe(closing);
+  record::describe_spending(recording_->stream, closing);
   record::finish_keeping(recording_->stream, closing);
 }
 

@@ -42,7 +42,7 @@ class BpfEngine final : public Engine {
   /// Throws unwind::Unavailable, or Error.
   static Object load(const Options& options, const record::Target& target);
   /// Throws Error.
-  BpfEngine(const Options& options, const record::Target& target, Object object);
+  BpfEngine(const Options& options, const record::Target& target, Object object, Budget& budget);
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
   void begin(Output& out) override;
@@ -103,6 +103,7 @@ class BpfEngine final : public Engine {
   record::Target sources_;  ///< the same, and everything that may wake them
   OwnProcesses own_;        ///< of sources_: the counters are those of CPUs
   std::unordered_set<std::uint32_t> only_threads_;
+  Budget& budget_;
   Object object_;
   record::Counters counters_;
   std::vector<int> fds_;

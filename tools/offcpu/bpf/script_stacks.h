@@ -23,9 +23,9 @@ class ScriptStacks {
  public:
   /// Receives a function's record of that time, which must come before samples with the function.
   using OnFunction = std::function<void(std::uint64_t time_ns, const stream::Record& record)>;
-  /// `layout` is that of the records' trailers.
-  ScriptStacks(const perf_event_attr& layout, OnFunction on_function)
-      : layout_(layout), on_function_(std::move(on_function)) {
+  /// `layout` is that of the records' trailers.  Reading draws on `budget`.
+  ScriptStacks(const perf_event_attr& layout, Budget& budget, OnFunction on_function)
+      : layout_(layout), on_function_(std::move(on_function)), reader_(budget) {
     reader_.keep_ended();
   }
 

@@ -31,7 +31,8 @@ std::size_t ring_bytes(const Request& request, std::size_t cpus) {
 
 }  // namespace
 
-BpfEngine::BpfEngine(const Request& request, const Target& target, std::size_t cpus) {
+BpfEngine::BpfEngine(const Request& request, const Target& target, std::size_t cpus, Budget& budget)
+    : scripts_(budget) {
   const double before_s = own_cpu_seconds();
   const std::size_t bytes = ring_bytes(request, cpus);
   constexpr std::size_t kWakingShare = 8;

@@ -23,6 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/fd.h"
 #include "record/closing.h"
 #include "record/engines/kernel/kernel_samples.h"
@@ -35,9 +36,9 @@ namespace pe::record {
 
 class BpfEngine {
  public:
-  /// `cpus` is the number of CPUs.  Throws Error with the reason if the kernel does not walk stacks
-  /// here.
-  BpfEngine(const Request& request, const Target& target, std::size_t cpus);
+  /// `cpus` is the number of CPUs.  Reading of interpreters draws on `budget`.  Throws Error with
+  /// the reason if the kernel does not walk stacks here.
+  BpfEngine(const Request& request, const Target& target, std::size_t cpus, Budget& budget);
 
   /// Makes the kernel walk the stacks of a counter's samples, which will carry `id`.  Throws Error.
   void attach(const Fd& counter, std::uint64_t id, unwind::CounterKind kind);

@@ -35,12 +35,12 @@ void block_signals(bool all) {
 
 }  // namespace
 
-PtraceEngine::PtraceEngine(Request request, const Target& target)
+PtraceEngine::PtraceEngine(Request request, const Target& target, Budget& budget)
     : SampleSource(request), request_(std::move(request)) {
   if (const std::string why = why_no_ptrace(); !why.empty())
     throw Refused("ptrace: " + why);
   block_signals(false);
-  records().read_scripts();
+  records().read_scripts(budget);
   std::promise<void> attached;
   auto outcome = attached.get_future();
   thread_ = start_thread([this, target, &attached] {

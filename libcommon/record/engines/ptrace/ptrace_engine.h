@@ -17,9 +17,9 @@ namespace pe::record {
 class PtraceEngine final : public SampleSource {
  public:
   /// Starts to trace the target, and a command before its exec.  Blocks SIGCHLD in the calling
-  /// thread for good, so it must be created before other threads.  Throws Error, or Refused
-  /// if tracing is not allowed.
-  PtraceEngine(Request request, const Target& target);
+  /// thread for good, so it must be created before other threads.  Reading of interpreters draws on
+  /// `budget`, which must outlive this.  Throws Error, or Refused if tracing is not allowed.
+  PtraceEngine(Request request, const Target& target, Budget& budget);
   PtraceEngine(const PtraceEngine&) = delete;
   PtraceEngine& operator=(const PtraceEngine&) = delete;
   PtraceEngine(PtraceEngine&&) = delete;

@@ -134,7 +134,8 @@ std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks)
   return "signals came late, so that some samples represent several periods";
 }
 
-SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command)
+SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command,
+                           Budget& budget)
     : SampleSource(with_stack_bytes(request)),
       settings_(settings_for(request)),
       wants_all_threads_(request.thread_choice.empty()),
@@ -144,7 +145,7 @@ SignalEngine::SignalEngine(const Request& request, const std::vector<std::string
       stops_(::eventfd(0, EFD_CLOEXEC)) {
   if (!stops_)
     throw_errno("eventfd", errno);
-  records().read_scripts();
+  records().read_scripts(budget);
 }
 
 SignalEngine::~SignalEngine() { stop(); }

@@ -31,7 +31,7 @@ class SignalEngine final : public SampleSource {
   /// Starts to listen for the command and the processes that it starts.  Throws Error,
   /// Refused if the library cannot be loaded into the command, or CommandError if there is no
   /// such command.
-  SignalEngine(const Request& request, const std::vector<std::string>& command);
+  SignalEngine(const Request& request, const std::vector<std::string>& command, Budget& budget);
   SignalEngine(const SignalEngine&) = delete;
   SignalEngine& operator=(const SignalEngine&) = delete;
   SignalEngine(SignalEngine&&) = delete;

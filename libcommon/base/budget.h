@@ -1,0 +1,236 @@
+// Limits what reading of untrusted sources costs: CPU time, bytes read, bytes kept, bytes written.
+//
+// A recorder reads the memory and the files of processes that it does not control.  Any of them can
+// make that expensive.  So all readers share one budget, and each draws on it for its target, a
+// process.  A target belongs to an owner, the process's user.
+//
+// An owner may spend until its sum is kShare times as large as what is left of the whole, and a
+// target of it until its sum is kShare times as large as what is left of its owner's part.  So one
+// alone can use most of the whole, many together can never use all of it, and there is always
+// something left for another owner.  Within an owner the largest spender is refused first.
+//
+// Sums of CPU time and of bytes read fade: after Limit::seconds a third is left of them.  So the
+// limit may be spent at once, and then as much in each such time.
+//
+// All functions may be called from any thread.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace pe {
+
+enum class Resource : std::uint8_t { kCpuNs, kReadBytes, kKeptBytes, kWrittenBytes };
+inline constexpr std::size_t kResources = 4;
+
+class Budget {
+ public:
+  struct Limit {
+    double most;
+    double seconds;  ///< 0: what is spent stays, until it is given back
+  };
+  /// By Resource.  Honest programs are far below: clang with libLLVM takes 0.4 s of CPU time once,
+  /// and a large program in Python 0.1 s and 20 MB.
+  using Limits = std::array<Limit, kResources>;
+  static constexpr Limits kUsual = {{
+      {1.5e9, 30},  // the first second, then 5 % of a CPU
+      {768.0 * (1U << 20),
+       1},  // a half of that costs half of a CPU, in stacks of 5 MiB (Linux 6.18)
+      {256.0 * (1U << 20), 0},
+      {64.0 * (1U << 20), 60},
+  }};
+  static constexpr double kShare = 3;
+
+  using OwnerOf = std::function<std::uint32_t(std::uint32_t target)>;
+  /// Without `owner_of` all targets have one owner.
+  explicit Budget(const Limits& limits = kUsual, OwnerOf owner_of = nullptr)
+      : owner_of_(std::move(owner_of)), limits_(limits) {}
+
+  /// From now on long work of the calling thread calls `look` about every 20 ms.
+  void look_by(std::function<void()> look);
+  /// Calls it, if this thread has set it, and it was not called within the last 20 ms.
+  void look(std::uint64_t now_ns);
+
+  /// The recording has ended: the rest of its work gets `cpu_ns` of CPU time in all.
+  void end(std::uint64_t cpu_ns);
+
+  /// Returns whether a target may spend `amount` more now.
+  bool may_spend(std::uint32_t target, Resource resource, double amount, std::uint64_t now_ns);
+  /// Returns the resource of which it may not even spend a little; nullopt if there is none.
+  std::optional<Resource> lacking(std::uint32_t target, std::uint64_t now_ns);
+  /// Adds to the target's sum.  Kept bytes are given back by a negative amount.
+  void spend(std::uint32_t target, Resource resource, double amount, std::uint64_t now_ns);
+
+  /// Counts that a target has lost something, because it may not spend more of that.
+  void count_loss(std::uint32_t target, Resource why, std::uint64_t now_ns);
+  struct Loss {
+    std::uint32_t target = 0;
+    Resource why = Resource::kCpuNs;  ///< of the first loss
+    std::uint64_t first_ns = 0;
+    std::uint64_t count = 0;
+  };
+  /// Returns the targets with losses, those with the most first.
+  [[nodiscard]] std::vector<Loss> losses() const;
+
+ private:
+  struct Sum {
+    double value = 0;
+    std::uint64_t at_ns = 0;
+  };
+  using Sums = std::array<Sum, kResources>;
+  struct Target {
+    std::uint32_t owner = 0;
+    Sums sums = {};
+  };
+
+  Target& target_of(std::uint32_t target, std::uint64_t now_ns);
+  bool is_within(const Target& target, Resource resource, double amount, std::uint64_t now_ns);
+  [[nodiscard]] double least(Resource resource) const;
+  [[nodiscard]] double now(const Sum& sum, Resource resource, std::uint64_t now_ns) const;
+  void add(Sum& sum, Resource resource, double amount, std::uint64_t now_ns) const;
+  void forget_small(std::uint64_t now_ns);
+
+  void clear(Resource resource);
+
+  OwnerOf owner_of_;
+  std::function<void()> look_;
+  std::thread::id looker_;
+  std::uint64_t looked_ns_ = 0;  ///< of looker_ only, as look_
+
+  mutable std::mutex mutex_;  ///< guards the members below
+  Limits limits_;
+  Sums all_ = {};
+  std::unordered_map<std::uint32_t, Sums> owners_;
+  std::unordered_map<std::uint32_t, Target> targets_;
+  std::size_t forget_at_ = 4096;  ///< targets
+  std::unordered_map<std::uint32_t, Loss> losses_;
+};
+
+/// Draws on a budget for one target.  One thread at a time may use it.
+class Spender {
+ public:
+  Spender() = default;  ///< without limits
+  Spender(Budget& budget, std::uint32_t target) : budget_(&budget), target_(target) {}
+  Spender(const Spender& other) : budget_(other.budget_), target_(other.target_) {}
+  /// It must not be in a scope.
+  Spender& operator=(const Spender& other) = default;
+  ~Spender() = default;
+
+  /// Measures the thread's CPU time while it lives.  Nested scopes count once.
+  class Scope {
+   public:
+    explicit Scope(Spender& spender) : spender_(spender) {
+      if (spender_.depth_ == 0)
+        spender_.has_lost_ = spender_.is_free_ = false;
+      spender_.enter();
+    }
+    ~Scope() { spender_.leave(); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    Scope(Scope&&) = delete;
+    Scope& operator=(Scope&&) = delete;
+
+   private:
+    Spender& spender_;
+  };
+  /// Work that it calls in between, and that is not the target's, goes between these.
+  void leave();
+  void enter();
+  /// The rest of the scope costs the target nothing.
+  void charge_nothing() noexcept { is_free_ = true; }
+
+  /// Returns whether the target may spend now.  Counts a loss if not.
+  bool may_start();
+  /// Returns whether something has been refused in this scope.
+  [[nodiscard]] bool has_lost() const noexcept { return has_lost_; }
+  /// Returns whether the scope costs the target nothing.
+  [[nodiscard]] bool is_free() const noexcept { return is_free_; }
+  /// Returns whether the target might not spend when that was last checked.
+  [[nodiscard]] bool is_over() const noexcept { return is_over_; }
+  /// Does the same in a loop whose turns take up to 10 us.
+  bool may_go_on(std::size_t turns = 1) {
+    unchecked_ += turns;
+    if (unchecked_ >= kTurns)
+      check();
+    return !is_over_;
+  }
+  /// Returns whether that many bytes may be read now, and spends them.  Outside of a scope the CPU
+  /// time for that is estimated.
+  bool may_read(std::size_t bytes) {
+    unspent_bytes_ += bytes;
+    estimated_ns_ += depth_ == 0 ? kNsOfRead + bytes / kBytesOfNs : 0;
+    return may_go_on(1 + bytes / kBytesOfTurn);
+  }
+  /// Returns whether there is room to hold that many bytes for a while.
+  bool may_hold(std::size_t bytes);
+  /// Spends bytes that are kept.  Returns false, and spends nothing, if there is no room.
+  bool may_keep(std::size_t bytes);
+  void give_back(std::size_t bytes);
+  /// The same for bytes that are written, which nobody gives back.
+  bool may_write(std::size_t bytes);
+
+ private:
+  static constexpr std::size_t kTurns = 64, kBytesOfTurn = 16'384;
+  /// process_vm_readv(2) of a page takes 0.7 us (Linux 6.18).
+  static constexpr std::uint64_t kNsOfRead = 500, kBytesOfNs = 16;
+
+  void check();
+  void settle(std::uint64_t now_ns);
+  void count_loss(Resource why, std::uint64_t now_ns);
+  bool may_spend(Resource resource, std::size_t amount, std::uint64_t now_ns);
+  bool spend(Resource resource, std::size_t amount);
+
+  Budget* budget_ = nullptr;  ///< null: no limits
+  std::uint32_t target_ = 0;
+  unsigned depth_ = 0;             ///< of scopes
+  std::uint64_t measured_ns_ = 0;  ///< CPU time of the thread that was spent, if depth_ > 0
+  std::uint64_t estimated_ns_ = 0;
+  std::size_t unspent_bytes_ = 0, unchecked_ = 0;
+  bool is_over_ = false, has_lost_ = false, is_free_ = false;
+};
+
+/// Bytes that are kept for a target.  They are given back when it dies.
+class KeptBytes {
+ public:
+  KeptBytes() = default;
+  explicit KeptBytes(const Spender& spender) : spender_(spender) {}
+  KeptBytes(KeptBytes&& other) noexcept
+      : spender_(other.spender_), bytes_(std::exchange(other.bytes_, 0)) {}
+  KeptBytes& operator=(KeptBytes&& other) noexcept {
+    std::swap(spender_, other.spender_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  KeptBytes(const KeptBytes&) = delete;
+  KeptBytes& operator=(const KeptBytes&) = delete;
+  ~KeptBytes() { give_back(); }
+
+  /// Returns whether there is room for so many more.
+  bool may_add(std::size_t bytes) {
+    const bool has_room = spender_.may_keep(bytes);
+    bytes_ += has_room ? bytes : 0;
+    return has_room;
+  }
+  void give_back() { spender_.give_back(std::exchange(bytes_, 0)); }
+  /// Gives back a part.
+  void give_back(std::size_t bytes) {
+    bytes_ -= bytes;
+    spender_.give_back(bytes);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  Spender spender_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace pe
