@@ -115,8 +115,8 @@ class Budget {
   std::unordered_map<std::uint32_t, Loss> losses_;
 };
 
-/// Draws on a budget for one target.  One thread at a time may use it.
-class Spender {
+/// Draws on a budget for one target.  One thread at a time may use it.  A moved one is copied.
+class Spender {  // NOLINT(cppcoreguidelines-special-member-functions)
  public:
   Spender() = default;  ///< without limits
   Spender(Budget& budget, std::uint32_t target) : budget_(&budget), target_(target) {}
