@@ -336,6 +336,16 @@ ScriptReader::Process* ScriptReader::running_or_ended(std::uint32_t pid) {
   return found != among.end() ? &found->second : nullptr;
 }
 
+/// Returns the number of a new function; that of unreadable ones if the stream has too many of the
+/// process.
+std::uint32_t ScriptReader::number_of(Process& process, const stream::ScriptFunction& function,
+                                      const OnFunction& on_function) {
+  if (!process.script.spender().may_write(stream::script_path(function).size()))
+    return 0;
+  on_function(next_number_, function);
+  return next_number_++;
+}
+
 const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptFrames& stack,
                                       const OnFunction& on_function) {
   stack_.loop.clear();
@@ -354,22 +364,20 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const runtimes::ScriptF
     const ScriptWord mark = frame.ends_call ? kEndsCall : 0;
     const auto address =
         process.script.address_of(frame, [&](const stream::ScriptFunction& function) {
-          if (!process.script.spender().may_write(stream::script_path(function).size()))
-            return std::uint32_t{0};
-          on_function(next_number_, function);
-          return next_number_++;
+          return number_of(process, function, on_function);
         });
     const bool is_frame = frame.code != runtimes::kNoCode && address != 0;
     if (!is_frame && !frame.ends_call)
       continue;
-    const bool is_unreadable = !address || *address == stream::script_address(0);
-    if (is_frame && is_unreadable && !std::exchange(process.has_unreadable, true))
+    const bool is_unreadable =
+        is_frame && address.value_or(stream::script_address(0)) == stream::script_address(0);
+    if (is_unreadable && !std::exchange(process.has_unreadable, true))
       on_function(0, {.name = std::string(interpreter.unreadable),
                       .file = {},
                       .line = 0,
                       .kind = interpreter.kind});
     counts.frames += is_frame ? 1 : 0;
-    counts.unreadable += is_frame && is_unreadable ? 1 : 0;
+    counts.unreadable += is_unreadable ? 1 : 0;
     stack_.words.push_back(mark | (is_frame ? address.value_or(stream::script_address(0)) : 0));
   }
   return stack_;

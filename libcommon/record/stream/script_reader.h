@@ -117,6 +117,8 @@ class ScriptReader {
   void note_unknown(const Pending& pending);
   [[nodiscard]] std::string_view versions_of(const Pending& pending) const;
   Process* running_or_ended(std::uint32_t pid);
+  std::uint32_t number_of(Process& process, const stream::ScriptFunction& function,
+                          const OnFunction& on_function);
   bool fork(std::uint32_t pid, std::uint32_t parent);
   void open(std::uint32_t pid, const stream::Mapping& mapping);
   std::uint64_t file_of(std::uint32_t pid, const stream::Mapping& mapping);
