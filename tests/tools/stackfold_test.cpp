@@ -394,8 +394,7 @@ BOOST_AUTO_TEST_CASE(events_that_contradict_are_refused) {
 BOOST_AUTO_TEST_CASE(what_is_compressed_by_zstd_is_said_to_be) {
   const auto r = stackfold({}, "\x28\xb5\x2f\xfd\x04\x40 and so on");
   BOOST_TEST(r.status == 1);
-  BOOST_TEST(r.err ==
-             "stackfold: stdin: compressed by zstd (unpack it: zstd -dc FILE)\n");
+  BOOST_TEST(r.err == "stackfold: stdin: compressed by zstd (unpack it: zstd -dc FILE)\n");
 }
 
 BOOST_AUTO_TEST_CASE(an_event_that_a_text_does_not_have_is_an_error) {

@@ -282,7 +282,7 @@ class RuntimeProcesses : public KnownRuntime {
   std::unordered_map<const stream::MappedFile*, std::optional<Binary>> binaries_;
   /// Mappings whose file the budget did not allow to examine yet, by pid.
   std::unordered_map<std::uint32_t, stream::Mapping> unexamined_;
-  std::uint64_t retried_ns_ = 0;                                     ///< when they were last tried
+  std::uint64_t retried_ns_ = 0;                            ///< when they were last tried
   std::map<FileIdentity, std::optional<Binary>> expected_;  ///< from expect()
   std::set<std::string> unknown_;  ///< runtimes whose frames cannot be read
   std::uint64_t unopened_ = 0;     ///< ended processes whose memory could not be read

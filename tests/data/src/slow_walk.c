@@ -9,7 +9,8 @@
 //   windows     the same, and the stack has a hole after each frame
 // The interpreter's state leads to them once they are made.
 // Usage: slow_walk KIND SECONDS [NAPS]: computes for that CPU time, or sleeps for a millisecond
-// that often. SPDX-License-Identifier: MIT
+// that often.
+// SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>

@@ -14,6 +14,7 @@
 #include "base/quote.h"
 #include "record/engines/kernel/attributes.h"
 #include "record/engines/kernel/counters.h"
+#include "record/engines/kernel/cpu_times.h"
 #include "record/engines/kernel/mapped_code.h"
 #include "record/engines/refused.h"
 #include "record/own_rights.h"
