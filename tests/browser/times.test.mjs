@@ -188,10 +188,10 @@ test('icicle, folded recursion and deep stacks keep their times', async () => {
 
 test('counts with decimals, which are finer in steps than in sum', async () => {
   await open('@0;main;f 0.25\n@1;main;f 0.75\n', '#v=window:1-2', ['--countname', 'seconds']);
-  assert.match((await labels()).join(), /f \(1 seconds, 100\.00%\)/);
+  assert.match((await labels()).join(), /f \(0\.75 seconds, 100\.00%\)/);
   await page.locator('#path .step').click();
   await live();
-  assert.match((await labels()).join(), /f \(1 seconds, 100\.00%\)/);
+  assert.match((await labels()).join(), /f \(0\.75 seconds, 100\.00%\)/);
 });
 
 test('a time without counts is an empty graph, in every kind of view', async () => {

@@ -76,9 +76,9 @@ stream::Record FileIds::completed(const stream::Record& record) {
 /// Empty if the file has no build id, or none that a record can hold.
 const std::string& FileIds::build_id_of(const stream::MmapRecord& map,
                                         const stream::MappedFile& file) {
-  static const std::string kNone;
+  static const std::string none;
   if (!file.identity.is_known())
-    return kNone;
+    return none;
   const auto [item, is_new] = build_ids_.try_emplace(file.identity);
   if (!is_new)
     return item->second;

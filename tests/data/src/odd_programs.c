@@ -28,7 +28,6 @@
 #include <unistd.h>
 
 enum { kStatus = 7, kPage = 4096, kStack = 4 * kPage, kBehind = 8 * kPage };
-
 static double seconds;
 static const char* self;
 
@@ -62,7 +61,9 @@ static void work_until(double end) {
     check_work();
 }
 static char* pages(size_t bytes) {
-  char* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // Far from others: the kernel puts no other mapping into a hole there, which we would overwrite.
+  char* memory =
+      mmap((void*)(1L << 40), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   expect(memory != MAP_FAILED, "mmap");
   return memory;
 }

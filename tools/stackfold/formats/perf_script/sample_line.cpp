@@ -64,6 +64,17 @@ bool may_be_frame(std::string_view line) {
   return end != line.begin() && end != line.end() && std::all_of(line.begin(), end, is_hex);
 }
 
+/// Counts the line if it starts a sample with all marks; false if it does not.
+bool count_sample(std::string_view line, const SampleLine& parsed, Census& census) {
+  const auto& [header, frame] = parsed;
+  if (!header || !header->has_place_or_time || !(header->event || frame || header_time_us(*header)))
+    return false;
+  ++census.samples;
+  census.whole += frame ? 1 : 0;
+  census.folded += folded::parse_folded_line(line) ? 1 : 0;
+  return true;
+}
+
 /// Counts a line and returns its kind.
 Last count(std::string_view line, Last last, Census& census) {
   const bool is_indented = is_blank(line[0]);
@@ -76,16 +87,12 @@ Last count(std::string_view line, Last last, Census& census) {
     census.plain += last == Last::kPlain ? 1 : 0;
     return Last::kFrame;
   }
-  const auto [header, frame] = parse_sample_line(line, false);
-  if (header && header->has_place_or_time && (header->event || frame || header_time_us(*header))) {
-    ++census.samples;
-    census.whole += frame ? 1 : 0;
-    census.folded += folded::parse_folded_line(line) ? 1 : 0;
+  const SampleLine parsed = parse_sample_line(line, false);
+  if (count_sample(line, parsed, census))
     return Last::kSample;
-  }
   if ((last == Last::kSample || last == Last::kFrame) && is_source_line(line))
     return last;
-  if (header && (header->event || is_plain(*header)))
+  if (parsed.header && (parsed.header->event || is_plain(*parsed.header)))
     return Last::kPlain;
   ++census.others;
   return last;  // the sample may go on after an unknown line
