@@ -90,7 +90,7 @@ class DebugFinder {
   static constexpr std::uint64_t kMaxCrcBytes = std::uint64_t{4} << 30;
 
  private:
-  /// What a debug file must have.
+  /// The properties that a debug file must have.
   struct Wanted {
     Bytes build_id;
     uid_t owner;                            ///< of the program

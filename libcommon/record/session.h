@@ -106,7 +106,7 @@ class Session {
   [[nodiscard]] const TargetActivity& activity() const { return activity_.value(); }
   [[nodiscard]] const OwnCost& cost() const noexcept { return cost_; }
   [[nodiscard]] Ending& ending() noexcept { return ending_; }
-  /// What reading about all targets may cost.  Long work asks for the recording's end through it.
+  /// The limits on reading about all targets.  Long work asks it whether the recording must end.
   [[nodiscard]] Budget& budget() noexcept { return budget_; }
 
  private:

@@ -4,7 +4,7 @@
 // instructions of a function may be data, so an instruction counts only if it is reached: from an
 // address where code is known to start, along the instructions that follow, direct jumps, and jump
 // tables (jump_table.h) of which each entry leads to an instruction.  The handlers of exceptions
-// (landing_pads.h) count, too.  Code that only another indirect jump reaches is not known.
+// (landing_pads.h) are also known.  Code that only another indirect jump reaches is not known.
 //
 // The file is untrusted.  It can state that code starts where none does, and can jump around data
 // in ways that nobody can see; it then damages only those who run it.

@@ -1,4 +1,4 @@
-// What a filter of system calls (seccomp(2)) does with a call: runs the filter as the kernel does.
+// Runs a filter of system calls (seccomp(2)) as the kernel does, and returns its action for a call.
 //
 // A program that installs a filter still has our library in it.  The library must not make a call
 // that ends the program.  Of the kernel's data a filter sees the number and the architecture;

@@ -22,7 +22,7 @@ template <typename M, typename OnFrame>
 bool walk_script(M& memory, const ScriptLayout& layout, const ScriptThread& thread,
                  std::uint64_t& known, OnFrame on_frame) {
   LimitedMemory limited(memory);
-  // What is unreadable because of the limit is no frame.
+  // A frame that the limit makes unreadable is left out.
   const auto add = [&](const ScriptFrame& frame) {
     if (frame.code != kUnreadableCode || !limited.is_exhausted())
       on_frame(frame);

@@ -47,7 +47,7 @@ std::optional<std::uint64_t> id_of(const Fd& counter) {
 
 namespace {
 
-/// What a counter has counted, how long, and how much it has lost: perf_event_open(2), "Reading
+/// The count, the times and the losses of a counter: perf_event_open(2), "Reading
 /// results".
 std::optional<std::uint64_t> read_count(const Fd& counter, std::size_t number) {
   std::array<std::uint64_t, 3> counts{};

@@ -84,7 +84,7 @@ static void handle(int number, void (*handler)(int, siginfo_t*, void*), int flag
   expect(sigaction(number, &action, NULL) == 0, "sigaction");
 }
 
-// A coroutine on `region`, which calls malloc(3), too.
+// A coroutine on `region`, which also calls malloc(3).
 static char* region;
 static ucontext_t back, coroutine;
 static volatile int is_over;
@@ -406,7 +406,7 @@ static void masked(void) {
   work_until(now() + seconds);
 }
 
-// Whoever calls anything else ends the program.
+// Any other call ends the program.
 static void filtered(const int* numbers, size_t count_of_numbers) {
   struct sock_filter code[32] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};

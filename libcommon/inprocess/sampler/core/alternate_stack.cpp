@@ -21,7 +21,7 @@ constexpr unsigned long AT_MINSIGSTKSZ = 51;  // NOLINT: as in newer headers
 constexpr std::uint64_t kHandlerBytes = 2560;
 /// Stacks that are larger have room, unless the program is about to overflow them.
 constexpr std::uint64_t kLargeStackBytes = 64 * 1024;
-/// The program's own handlers may run on it, too.
+/// The program's own handlers may also run on it.
 constexpr std::uint64_t kAddedBytes = 64 * 1024;
 
 /// Returns the size of an alternate stack on which the handler can run.

@@ -1,4 +1,4 @@
-// What the library does when the program installs a filter of system calls: see filter_hooks.h.
+// Reacts to a filter of system calls that the program installs: see filter_hooks.h.
 // SPDX-License-Identifier: MIT
 #include <sys/syscall.h>
 
