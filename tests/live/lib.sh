@@ -21,6 +21,9 @@ fail() { echo "FAILED: $*"; failed=1; }
 skip() { echo "skipped: $*"; exit 77; }
 finish() { exit "$failed"; }
 
+# in_slice NUMBER: true for a fifth of the numbers, chosen by scripts/test; for all with PE_ALL
+in_slice() { [ -n "${PE_ALL:-}" ] || [ $(($1 % 5)) = "${PE_SLICE:-0}" ]; }
+
 # expect LABEL WANTED GOT
 expect() { [ "$2" = "$3" ] || fail "$1: $3, not $2"; }
 

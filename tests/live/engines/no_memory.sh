@@ -8,7 +8,8 @@ pe-record -q -F 997 -o "$dir/r.pe" -- "$PE_WORKLOAD" shares 0.2 2>"$dir/err" || 
 pe-symbolize -q "$dir/r.pe" >"$dir/n.pe"
 stackfold "$dir/n.pe" >"$dir/n.folded" 2>/dev/null
 
-# at_many_places TOOL [ARGUMENT...]: tries each of the first DENSE allocations, and PLACES places in all
+# at_many_places TOOL [ARGUMENT...]: tries a fifth of the first DENSE allocations, and of PLACES places in all
+tried=0
 dense=20 places=20
 [ -z "${PE_ALL:-}" ] || dense=60 places=60
 at_many_places() {
@@ -17,6 +18,7 @@ at_many_places() {
   at_least "$*: allocations" 100 "${all:-0}"
   for how in FAIL_ONCE FAIL_ON; do
     for ((place = 1; place <= all; place += place < dense ? 1 : all / places + 1)); do
+      in_slice $((tried++)) || continue
       env FAIL_AT=$place $how=1 LD_PRELOAD="$PE_FAIL" timeout 60 "$@" >"$dir/out" 2>"$dir/err" </dev/null
       status=$?
       case $status in

@@ -11,11 +11,10 @@ try() {  # LABEL TOOL FILE WANTS_MESSAGE
   [ $status -le 1 ] || fail "$1: $2 exits $status"
   [ "$4" = no ] || [ -s "$dir/err" ] || fail "$1: $2 is silent"
 }
-step=5  # percent of its length
-[ -z "${PE_ALL:-}" ] || step=1
 for stream in s.pe s.sym; do
   size=$(stat -c %s "$dir/$stream")
-  for i in $(seq 0 "$step" 99); do
+  for i in $(seq 0 99); do  # percent of its length
+    in_slice "$i" || continue
     head -c $((size * i / 100)) "$dir/$stream" >"$dir/cut"
     wants=yes
     [ "$i" != 0 ] || wants=no
@@ -31,9 +30,10 @@ done
 for stream in s.pe s.sym; do
   rounds=0
   while IFS=: read -r at _; do
+    rounds=$((rounds + 1))
+    in_slice $rounds || continue
     head -c $((at + 8)) "$dir/$stream" >"$dir/cut"
     try "$stream cut behind a round" stackfold "$dir/cut" yes
-    rounds=$((rounds + 1))
   done < <(LC_ALL=C grep -obUaP '\x44\x00\x00\x00\x01\x00\x08\x00' "$dir/$stream" | head -20)
   at_least "$stream: rounds" 3 $rounds
 done
