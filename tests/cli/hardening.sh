@@ -1,8 +1,8 @@
 #!/bin/sh
 # Every program and library that is installed is hardened.  If one is not, the check names the missing property.
-# Usage: hardening.sh BUILD_FOLDER SOURCE_FOLDER FORTIFIED   (true or false: whether the build must be fortified)
+# Usage: hardening.sh BUILD_FOLDER SOURCE_FOLDER VERSION FORTIFIED   (true or false: whether the build must be fortified)
 set -u
-build=$1 source=$2 is_fortified=$3 failed=0
+build=$1 source=$2 version=$3 is_fortified=$4 failed=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 fail() { echo "FAILED: $*"; failed=1; }
 # malloctrace's library has no stack protector: see tools/meson.build.
@@ -12,7 +12,7 @@ DESTDIR=$dir/root meson install -C "$build" --no-rebuild --quiet >"$dir/log" 2>&
 find "$dir/root" -type f | while read -r file; do
   [ "$(head -c 4 "$file" | tr -d '\0')" != "$(printf '\177ELF')" ] || printf '%s\n' "$file"
 done >"$dir/files"
-for name in flamediff flamesvg malloctrace offcpu pe-record pe-symbolize stackfold stacktop libmalloctrace_preload.so libsampler_preload.so libstackpipe-sigprof.so.0.1.0; do
+for name in flamediff flamesvg malloctrace offcpu pe-record pe-symbolize stackfold stacktop libmalloctrace_preload.so libsampler_preload.so libstackpipe-sigprof.so.$version; do
   grep -q "/$name\$" "$dir/files" || fail "$name is not installed"
 done
 xargs -d '\n' "$source/scripts/dev/check-hardening" --no-stack-protector libmalloctrace_preload.so <"$dir/files" || fail 'not hardened'
