@@ -23,24 +23,35 @@ done
 # another repository.
 git() { command git -c user.name=x -c user.email=x@example.org -c init.defaultBranch=main "$@"; }
 expect() {  # WHAT TREE COMMIT
-  said=$("$2/scripts/dev/source-commit") || fail "$1: exit $?"
+  said=$("$2/scripts/dev/source-commit" 2>&1) || fail "$1: exit $?"
   [ "$said" = "$3" ] || fail "$1: '$said', not '$3'"
+}
+expect_package() {  # WHAT TREE VERSION: of packages for version 1.2
+  said=$("$2/scripts/dev/source-commit" --package 1.2) || fail "$1: exit $?"
+  [ "$said" = "$head 1767323045 $3" ] || fail "packages of $1: '$said', not '$head 1767323045 $3'"
 }
 tree=$dir/tree
 mkdir -p "$tree/scripts/dev" "$dir/unpacked"
 # Our own tree may be an unpacked archive, which has the commit in the script.
 # shellcheck disable=SC2016 # git-archive(1) finds it
-sed "s/^archived=.*/archived='\$Format:%H\$'/" "$source/scripts/dev/source-commit" >"$tree/scripts/dev/source-commit"
+sed "s/^archived=.*/archived='\$Format:%H %ct %(describe:match=v[0-9]*)\$'/" "$source/scripts/dev/source-commit" >"$tree/scripts/dev/source-commit"
 chmod +x "$tree/scripts/dev/source-commit"
 cp "$source/.gitattributes" "$tree/"
 git init -q "$tree"
 git -C "$tree" add .
-git -C "$tree" commit -qm one
-git -C "$tree" tag v1
+GIT_COMMITTER_DATE=2026-01-02T03:04:05Z git -C "$tree" commit -qm one
 head=$(git -C "$tree" rev-parse HEAD | cut -c 1-12)
 expect 'a clone' "$tree" "$head"
 git -C "$tree" archive HEAD | tar -x -C "$dir/unpacked"
 expect 'an archive' "$dir/unpacked" "$head"
+between=1.2~git20260102030405.$head
+for unpacked in "$tree" "$dir/unpacked"; do expect_package "$unpacked" "$unpacked" "$between"; done
+git -C "$tree" tag -m x v1.2
+mkdir "$dir/released"
+git -C "$tree" archive HEAD | tar -x -C "$dir/released"
+for unpacked in "$tree" "$dir/released"; do expect_package "$unpacked with a tag" "$unpacked" 1.2; done
+# git refuses repositories of other users.  Root builds them in containers.
+GIT_TEST_ASSUME_DIFFERENT_OWNER=1 expect "another user's clone" "$tree" "$head"
 mkdir "$tree/within"
 cp -r "$tree/scripts" "$tree/within/"
 expect 'within another repository' "$tree/within" ''

@@ -1,5 +1,5 @@
 // Checks whether a stack's words are those that were noted when it was walked.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/maps.bpf.h"

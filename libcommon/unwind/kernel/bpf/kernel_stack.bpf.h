@@ -1,6 +1,6 @@
 // Records the kernel's own stack.  Reuses one of the thread's last ones if its words are unchanged.
 // Otherwise the kernel unwinds it, which takes about 2 us.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/compare.bpf.h"

@@ -2,7 +2,7 @@
 // running kernel's BTF (CO-RE).  This file replaces a generated vmlinux.h.
 //
 // The fields are those of Linux 5.18 to 6.18: include/linux/sched.h, arch/x86/include/asm/ptrace.h.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include <stdbool.h>

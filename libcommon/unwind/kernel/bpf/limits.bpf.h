@@ -11,7 +11,7 @@
 // Only a part of that time would help no stack, so a walk gets either all or nothing of it.
 //
 // The clock is read once in 64 steps, so ordinary walks do not read it more than once.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/maps.bpf.h"

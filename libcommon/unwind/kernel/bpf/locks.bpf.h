@@ -2,7 +2,7 @@
 // futex or wakes the threads that do.  Locks, condition variables and the like are futexes.
 //
 // System calls: arch/x86/entry/syscalls/syscall_64.tbl; include/uapi/linux/futex.h.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/maps.bpf.h"

@@ -1,5 +1,5 @@
 // The maps and settings of the kernel's unwinder, and the state of a walk.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/kernel_types.h"

@@ -1,6 +1,6 @@
 // Reads the user's stack, a window of it at once.  Notes every word that a walk reads, so that the
 // same stack can be identified later.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/limits.bpf.h"

@@ -1,5 +1,5 @@
 // Gives each different stack a number, and stores it: see records.h.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/maps.bpf.h"

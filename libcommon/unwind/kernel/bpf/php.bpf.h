@@ -1,6 +1,6 @@
 // Reads the frames of PHP (layout.h, PhpScript).  Its offsets and values are those of
 // runtimes/php/layout.h.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/script_memory.bpf.h"

@@ -1,5 +1,5 @@
 // Reads the frames of the current thread in CPython (layout.h, PythonScript).
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/script_memory.bpf.h"

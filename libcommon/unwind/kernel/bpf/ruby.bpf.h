@@ -1,6 +1,6 @@
 // Reads the frames of the current thread in CRuby (layout.h, RubyScript), as runtimes/ruby/walk.h
 // does.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/script_memory.bpf.h"

@@ -1,5 +1,5 @@
 // Sends a sample of the current task, with its stack.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"

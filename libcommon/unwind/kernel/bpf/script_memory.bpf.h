@@ -1,5 +1,5 @@
 // The maps of interpreters' programs, and how these read memory and add frames.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/limits.bpf.h"

@@ -1,5 +1,5 @@
 // Reads the stack of the current thread in its interpreter (layout.h, ScriptLayout), and sends it.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/maps.bpf.h"

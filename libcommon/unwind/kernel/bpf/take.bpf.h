@@ -1,6 +1,6 @@
 // Records the current thread's user stacks.  Reuses one of its last ones if its words are
 // unchanged; otherwise walks the stack.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/compare.bpf.h"

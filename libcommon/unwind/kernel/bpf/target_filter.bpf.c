@@ -1,5 +1,5 @@
 // Makes a counter of a whole CPU sample only the processes that are recorded.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #include "unwind/kernel/bpf/targets.bpf.h"
 //
 #include <bpf/bpf_tracing.h>

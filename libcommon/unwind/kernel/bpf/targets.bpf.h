@@ -1,5 +1,5 @@
 // The recorded processes, and the processes that they fork, as the kernel's programs know them.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/kernel_types.h"

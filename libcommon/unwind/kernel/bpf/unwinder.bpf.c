@@ -1,6 +1,6 @@
 // The programs.  They run on a counter's samples, on switches of tasks, and when processes start
 // and end.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #include "unwind/kernel/bpf/locks.bpf.h"
 #include "unwind/kernel/bpf/samples.bpf.h"
 #include "unwind/kernel/bpf/wakers.bpf.h"

@@ -1,7 +1,7 @@
 // Records the waker of a task: the current thread, with its stacks.  The real waker may have
 // interrupted that thread.  Only the kernel's stack shows this, to a reader with the kernel's
 // symbols.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"

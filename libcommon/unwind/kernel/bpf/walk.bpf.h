@@ -1,5 +1,5 @@
 // Walks the user's stack by the rules of layout.h, as unwind::Walker walks a copy of it.
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/memory.bpf.h"
