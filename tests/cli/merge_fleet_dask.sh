@@ -7,6 +7,8 @@ has_dask || skip "no python3-distributed here"
 make_fleet
 merge --dask 127.0.0.1:1 -j 2 host-11; expect '--dask and --jobs: status' 2 "$status"
 merge --dask nonsense://127.0.0.1:1 host-11; expect '--dask nonsense://: status' 2 "$status"
+# Dask itself would try for 30 s, and report a timeout.
+merge --dask tcp://127.0.0.1:1 host-11; refused 'a refused connection' 'no scheduler: Connection refused'
 PATH=$dir/bin:$PATH:$PE_SCRIPTS start_cluster "$dir/dask" 4
 
 merge --dask "$cluster" -- "${names[@]}"; same 'four workers'

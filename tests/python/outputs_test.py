@@ -1,8 +1,10 @@
 """Tests which form an output has, and which files it may replace."""
 import gzip
 import os
+import re
 import tempfile
 import unittest
+from unittest import mock
 
 from stackpipe import options, outputs
 from stackpipe.messages import Failure, UsageError
@@ -64,6 +66,23 @@ class Outputs(unittest.TestCase):
         for name, why in (("b.svg", "b.svg: Is a directory"), ("no/folder.svg", "no/folder.svg: No such file or directory")):
             with self.assertRaisesRegex(Failure, f"^{why}; choose another file with -o$"):
                 read("-o", name)
+
+    def test_a_recording_that_was_not_drawn_is_kept(self):
+        os.mkdir("work")
+        self.made("work/raw.pe", b"samples")
+        self.made("work/empty.pe", b"")
+        with mock.patch.dict(os.environ, TMPDIR=os.getcwd()), mock.patch.object(outputs, "say") as said:
+            with self.assertRaisesRegex(Failure, "full"):
+                with outputs.keeping("work", ["raw.pe", "empty.pe", "none.pe"]):
+                    raise Failure("x.svg: the disk is full")
+            kept = re.fullmatch(r"the recording is kept; to draw it: pe-symbolize (\S+/raw\.pe) \| stackfold \| flamesvg -o FILE\.svg",
+                                said.call_args.args[0])
+            self.assertTrue(kept, said.call_args)
+            with open(kept[1], "rb") as file:
+                self.assertEqual(file.read(), b"samples")
+            with outputs.keeping("work", ["empty.pe"]):  # nothing failed
+                pass
+        self.assertEqual(os.listdir("work"), ["empty.pe"])
 
     def test_parts_are_beside_the_whole(self):
         self.assertEqual(read("-o", "a.pb.gz").beside("leaks").path, "a-leaks.pb.gz")

@@ -52,10 +52,12 @@ class Reading(InFolder):
 
     def test_a_file_that_is_no_json_is_a_broken_run_and_no_more(self):
         run = self.make("2026-01-02T03-04-04Z")
-        for data in (b"", b"{", b"[]", b"7", b"[" * 100000, b'{"format": 2}', b'{"format": "1"}', b"\xff"):
+        for data in (b"", b"{", b"[]", b"7", b"[" * 100000, b'{"format": 0}', b'{"format": "1"}', b"\xff"):
             self.write(run, "meta.json", data)
             self.assertEqual(run.why_broken(), "meta.json cannot be read", data[:20])
             self.assertEqual((run.text("mode"), run.figure("samples"), run.unit), ("", "-", "samples"))
+        self.write(run, "meta.json", b'{"format": 2}')
+        self.assertEqual(run.why_broken(), "a later version of stackpipe made it")
         self.write(run, "meta.json", b'{"format": 1, "mode": "\x1b[1m"}')  # a control character, which JSON forbids
         self.assertEqual((run.why_broken(), run.text("mode")), ("", "\x1b[1m"))
         self.assertNotIn("\x1b", store.table_of([run]))
@@ -114,7 +116,7 @@ class Hostile(InFolder):
             self.assertIn(" - ", store.table_of([run]))
 
     def test_what_is_no_json_is_reported(self):
-        for text in ("[" * 100000, '{"format": 1, "a": ' + "[" * 100000, "", "\xff", '{"format": "1"}', '{"format": 1, "format": 2}', "7"):
+        for text in ("[" * 100000, '{"format": 1, "a": ' + "[" * 100000, "", "\xff", '{"format": "1"}', '{"format": 1, "format": 0}', "7"):
             run = self.make(f"2026-T-Z{len(os.listdir(self.output))}")
             self.write(run, "meta.json", text.encode("latin-1"))
             self.assertEqual((text[:20], run.why_broken()), (text[:20], "meta.json cannot be read"))

@@ -1,11 +1,11 @@
 """stackpipe(1): one command in front of the tools, like git or cargo.  Each of its commands has its own module."""
 import importlib
 import os
-from typing import NoReturn, Sequence
+from typing import Sequence
 
 from stackpipe import options
 from stackpipe.command import print_help, print_version
-from stackpipe.messages import Failure, UsageError, print_out, text_of
+from stackpipe.messages import UsageError, print_out, text_of
 from stackpipe.options import HELP, VERSION
 from stackpipe.pipeline import Tools
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str], tools: Tools) -> int:
         kind = "option" if command.startswith("-") else "command"
         raise UsageError(f"unknown {kind} '{command}'; the commands are {', '.join(COMMANDS)}")
     if command == "help":
-        open_page(rest, tools)
+        return open_page(rest, tools)
     if command == "check":
         return check(rest, tools)
     return importlib.import_module(f"stackpipe.{COMMANDS[command][0]}").main(rest, tools)
@@ -82,20 +82,14 @@ def check(arguments: Sequence[str], tools: Tools) -> int:
     return statuses[0]
 
 
-def open_page(arguments: Sequence[str], tools: Tools) -> NoReturn:
-    """Opens a manual page in place of this process: the one of a command or a tool; in a source tree, the page there."""
+def open_page(arguments: Sequence[str], tools: Tools) -> int:
+    """Opens the manual page of a command or a tool, and returns the status."""
     if len(arguments) > 1:
         raise UsageError("help: one command or tool at a time")
     topic = arguments[0] if arguments else NAME
     topics = {page: page for page in PAGES} | {name: page for name, (_, _, page) in COMMANDS.items()}
     if topic not in topics:
         raise UsageError(f"help: unknown topic '{topic}'; the topics are {', '.join([*COMMANDS, *PAGES])}")
-    page = topics[topic]
-    pages = os.path.join(tools.here, "../man")
-    found = [file for file in (os.path.join(pages, f"{page}.{section}") for section in "1357") if os.path.isfile(file)]
-    words = ["man", "-l", found[0]] if found else ["man", page]
-    path = tools.find("man")
-    try:
-        os.execve(path, words, tools.users)
-    except OSError as error:
-        raise Failure(f"man: {error.strerror}") from None
+    from stackpipe import manual
+
+    return manual.open_page(topics[topic], tools)

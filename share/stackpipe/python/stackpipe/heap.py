@@ -51,11 +51,12 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
         status = trace(target, stream, parts[""], tools)
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
-        named = os.path.join(work, "named.pe")
-        with files.create(named) as file:
-            if tools.pipe([["pe-symbolize", *(["-q"] if is_quiet else []), stream]], stdout=file) != [0]:
-                raise Failure(f"{parts[''].path}: not drawn")
-        written = [write_part(part, output._replace(opens=output.opens and not part), named, target, tools) for part, output in parts.items()]
+        with outputs.keeping(work, [os.path.basename(stream)]):
+            named = os.path.join(work, "named.pe")
+            with files.create(named) as file:
+                if tools.pipe([["pe-symbolize", *(["-q"] if is_quiet else []), stream]], stdout=file) != [0]:
+                    raise Failure(f"{parts[''].path}: not drawn")
+            written = [write_part(part, output._replace(opens=output.opens and not part), named, target, tools) for part, output in parts.items()]
         return status if any(written) else status or OWN_FAILURE
     finally:
         files.remove_folder(work)

@@ -2,12 +2,13 @@
 
 A file that exists is replaced if it is empty or has the same form.  Any other file is kept, unless the user gives --force.
 """
+import contextlib
 import os
 import re
 import urllib.parse
 import webbrowser
 import zlib
-from typing import BinaryIO, NamedTuple, Sequence
+from typing import BinaryIO, Iterator, NamedTuple, Sequence
 
 from stackpipe import files, pipeline
 from stackpipe.messages import Failure, UsageError, say, say_lines, text_of
@@ -174,6 +175,25 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
     if result == 0 and output.opens and not files.is_written_in_place(output.path):
         show(output.path)
     return result == 0
+
+
+@contextlib.contextmanager
+def keeping(folder: str, streams: Sequence[str]) -> Iterator[None]:
+    """If the block raises Failure, moves the streams from the temporary folder into one that stays, and prints their paths: a
+    recording cannot be repeated, but it can be drawn again."""
+    try:
+        yield
+    except Failure as failure:
+        full = [name for name in streams if os.path.exists(path := os.path.join(folder, name)) and os.path.getsize(path)]
+        with contextlib.suppress(Failure, OSError):
+            if full and str(failure):
+                kept = files.temporary_folder()
+                for name in full:
+                    os.rename(os.path.join(folder, name), os.path.join(kept, name))
+                paths = " ".join(os.path.join(os.path.realpath(kept), name) for name in full)
+                say(f"the recording is kept; to draw it: pe-symbolize {paths} | stackfold | flamesvg -o FILE.svg" if len(full) == 1 else
+                    f"the recordings are kept: {paths}")
+        raise
 
 
 def forward(said: BinaryIO, is_needed: bool, but: re.Pattern[bytes] | None = None) -> None:

@@ -42,9 +42,13 @@ class Tools:
         # The C locale fixes messages, decimal points and the order of names.
         self.environment = {**self.users, "PATH": path, "LC_ALL": "C"}
 
+    def which(self, name: str) -> str:
+        """Returns the path of a program; empty if it is not installed."""
+        return shutil.which(name, path=self.environment["PATH"]) or ""
+
     def find(self, name: str) -> str:
         """Returns the path of a program; raises Failure."""
-        path = shutil.which(name, path=self.environment["PATH"])
+        path = self.which(name)
         if not path:
             raise Failure(f"{name} is not installed", 125)
         return path

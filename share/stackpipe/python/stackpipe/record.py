@@ -64,26 +64,32 @@ def record(request: Request, tools: pipeline.Tools) -> int:
         tools.shows_stages = request.is_verbose
         stream = os.path.join(work, "raw.pe")
         status = run_recorder(tools, [*recorder_of(request, tools), "-o", stream], request)
-        output, is_command = request.output, bool(request.target.command)
-        if status and not is_command and status != _USAGE:
+        if status and not request.target.command and status != _USAGE:
             status = OWN_FAILURE  # the recorder failed: no program has a status
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
-        if output.form in ("folded", "pe") and not has_samples(tools, stream):  # a picture, or an export, is not made of nothing
-            say(f"{output.path}: not written: nothing was recorded")
-            return status or OWN_FAILURE
-        symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
-        times = ["--every", _STEP] if output.form == "svg" else []
-        lines = ["--lines"] if request.with_lines and output.form in ("svg", "folded") else []  # exports always have them
-        calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
-        look = ["--colors", "kind", "--title", printable(request.target.title)]
-        # If pe-record was killed, the stream has no end, and pe-symbolize fails.
-        if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls), *look)]):
-            say(f"{output.path}: not drawn: nothing was recorded")
-            return status or OWN_FAILURE
-        return status if is_command else 0
+        with outputs.keeping(work, [os.path.basename(stream)]):
+            return write(request, stream, status, tools)
     finally:
         files.remove_folder(work)
+
+
+def write(request: Request, stream: str, status: int, tools: pipeline.Tools) -> int:
+    """Writes the output from the stream of a recorder with this status.  Returns the status of the command, or our own."""
+    output = request.output
+    if output.form in ("folded", "pe") and not has_samples(tools, stream):  # a picture, or an export, is not made of nothing
+        say(f"{output.path}: not written: nothing was recorded")
+        return status or OWN_FAILURE
+    symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
+    times = ["--every", _STEP] if output.form == "svg" else []
+    lines = ["--lines"] if request.with_lines and output.form in ("svg", "folded") else []  # exports always have them
+    calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
+    look = ["--colors", "kind", "--title", printable(request.target.title)]
+    # If pe-record was killed, the stream has no end, and pe-symbolize fails.
+    if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls), *look)]):
+        say(f"{output.path}: not drawn: nothing was recorded")
+        return status or OWN_FAILURE
+    return status if request.target.command else 0
 
 
 def has_samples(tools: pipeline.Tools, stream: str) -> bool:

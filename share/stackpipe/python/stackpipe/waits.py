@@ -33,6 +33,7 @@ _NOTHING = re.compile(rb"^[a-z-]+: (?:nothing was recorded|0 samples): .*\n", re
 _NO_SAMPLES = re.compile(rb"^stackfold: .*: 0 samples in it\n", re.MULTILINE)
 # A line of offcpu where the kernel gives it no stacks.
 _NO_STACKS = re.compile(rb"^offcpu: .*; times of each thread only$", re.MULTILINE)
+_STREAMS = ("on.pe", "off.pe")
 _LOOK_S = 0.02
 _GRACE_S = 1.0
 
@@ -138,11 +139,17 @@ class HeldCommand:
 def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) -> int:
     """Records the target and writes the output."""
     ran = record(request, folders.work, tools)
-    streams, output = folders.work, request.output
-    if request.keep:
-        streams = request.keep
-        for stream in ("on.pe", "off.pe"):
-            os.rename(os.path.join(folders.work, stream), os.path.join(streams, stream))
+    if not request.keep:
+        with outputs.keeping(folders.work, _STREAMS):
+            return write(request, folders.work, ran, folders, tools)
+    for stream in _STREAMS:
+        os.rename(os.path.join(folders.work, stream), os.path.join(request.keep, stream))
+    return write(request, request.keep, ran, folders, tools)
+
+
+def write(request: Request, streams: str, ran: int, folders: Folders, tools: pipeline.Tools) -> int:
+    """Writes the output from the recordings in the folder `streams`.  Returns the status `ran` of the command, or our own."""
+    output = request.output
     folded = os.path.join(folders.work, "stacks.folded")
     with files.scratch() as said:
         is_folded = fold(streams, folded, tools, said) == 0

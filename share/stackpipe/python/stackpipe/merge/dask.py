@@ -9,6 +9,7 @@ import operator
 import os
 import re
 import site
+import socket
 import uuid
 import warnings
 from typing import Any, Sequence
@@ -81,6 +82,12 @@ class Cluster:
             raise Failure("--dask: python3-distributed is not installed: apt-get install python3-distributed") from None
         logging.disable()
         warnings.simplefilter("ignore")
+
+        host, _, port = address.rpartition("//")[2].rpartition(":")
+        try:  # Dask itself tries again for the whole time if the connection is refused
+            socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_CONNECT).close()
+        except (OSError, OverflowError) as error:
+            raise Failure(f"--dask: {address}: no scheduler: {getattr(error, 'strerror', None) or error}") from None
 
         class Client(distributed.Client):
             """A client that failed to start would wait for a minute when it is deleted."""

@@ -97,7 +97,10 @@ class Run(NamedTuple):
         for file in ("meta.json", "stacks.folded"):
             if not os.path.isfile(self.path(file)):
                 return f"no {file}"
-        return "" if self.meta().get("format") == FORMAT else "meta.json cannot be read"
+        found = self.meta().get("format")
+        if isinstance(found, int) and found > FORMAT:
+            return "a later version of stackpipe made it"
+        return "" if found == FORMAT else "meta.json cannot be read"
 
 
 def program_of(workload: str) -> str:
