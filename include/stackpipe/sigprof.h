@@ -37,7 +37,8 @@ enum sp_sigprof_threads {
   SP_SIGPROF_THIS_THREAD = 1  /* the thread that calls start, and those that add themselves */
 };
 
-/* A field that is 0 has its default, which its comment names first. */
+/* A field that is 0 has its default, which its comment names first.  Later versions append fields to
+ * both structures, and change nothing else of them: `size` tells the library which ones exist. */
 typedef struct sp_sigprof_options {
   size_t size;          /* sizeof(sp_sigprof_options): SP_SIGPROF_OPTIONS sets it */
   uint32_t hz;          /* 99; samples per second of each thread's time, 1 to 1000 */

@@ -79,6 +79,15 @@ std::string own_folder() {
   return self.parent_path();
 }
 
+/// Returns a path of the folder without blanks and colons, which separate the paths in LD_PRELOAD.
+/// It is valid for all processes of this user while this one runs: the descriptor stays open.
+std::string path_by_descriptor(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    throw_errno(folder.string(), errno);
+  return fmt::format("/proc/{}/fd/{}", ::getpid(), descriptor);
+}
+
 /// Returns the start of a file, as much as the kernel reads of a "#!" line; empty if it is
 /// unreadable.
 std::string start_of_file(const std::string& path) {
@@ -201,11 +210,10 @@ std::string find_library(const std::string& name) {
       tried += (tried.empty() ? "" : ", ") + candidate;
       continue;
     }
-    std::string path = fs::canonical(candidate);
-    if (path.find_first_of(": ") != std::string::npos)
-      throw Error(path +
-                  ": LD_PRELOAD takes no path with a blank or a colon: install it elsewhere");
-    return path;
+    const fs::path path = fs::canonical(candidate);
+    if (path.string().find_first_of(": ") == std::string::npos)
+      return path;
+    return path_by_descriptor(path.parent_path()) + "/" + name;
   }
   throw Error("the library for the command is missing; searched " + tried);
 }

@@ -23,7 +23,8 @@ std::vector<std::string> programs_of_command(const std::string& name);
 void check_takes_library(const std::string& path);
 
 /// Returns the path of the library `name`: beside this tool in the build folder, or in the folder
-/// of its installation.  Throws Error.
+/// of its installation.  If LD_PRELOAD cannot hold that path, the result is another path of it,
+/// which is valid while this process runs.  Throws Error.
 std::string find_library(const std::string& name);
 
 /// Returns "LD_PRELOAD=...", with `library` before the libraries of our own LD_PRELOAD.

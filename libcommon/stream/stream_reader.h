@@ -38,6 +38,7 @@ class StreamReader {
   /// input can seek, because they are at the end of the file.  A compressed record
   /// itself is returned only if it could not be expanded.  Returns nullopt at the end, after which
   /// damage() reports whether the end was good.  The view is valid until the next call.
+  /// Throws Error if the stream has a later version than ours (kStreamVersion).
   std::optional<Record> next();
 
   /// Returns true for the pipe format, false for a perf.data file, whose header contains its end.

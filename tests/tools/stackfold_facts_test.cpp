@@ -126,9 +126,26 @@ BOOST_AUTO_TEST_CASE(complete_stacks_of_waits_are_a_share_of_their_time) {
 
 BOOST_AUTO_TEST_CASE(the_engine_follows_the_version) {
   auto stream = recorded();
-  stream.bytes(feature(pe::stream::kFeatureVersion, padded("stackpipe 0.1 (abc), engine bpf")))
+  stream.bytes(feature(pe::stream::kFeatureVersion, padded("stackpipe 0.1 (abc), stream 1, engine bpf")))
       .sample({.time_ns = 0});
   BOOST_TEST(annotated(stream).ends_with("# recorder: stackpipe 0.1 (abc)\n# engine: bpf\np 1\n"));
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_of_a_later_version_is_refused) {
+  for (const auto& [version, is_refused] :
+       {std::pair{"stackpipe 9.0 (abc), stream 2, engine bpf", true},
+        {"stackpipe 9.0 (abc), stream 2", true},
+        {"stackpipe 0.1 (abc), engine bpf", false},
+        {"stackpipe 0.1 (abc), stream x, engine bpf", false},
+        {"6.1.99, stream 2", false}}) {
+    auto stream = recorded();
+    stream.bytes(feature(pe::stream::kFeatureVersion, padded(version))).sample({.time_ns = 0});
+    const auto run = stackfold({}, stream.round().text());
+    BOOST_TEST(run.status == (is_refused ? 1 : 0), version);
+    BOOST_TEST(run.err.find("a later version of stackpipe wrote this stream") !=
+                   std::string::npos == is_refused,
+               run.err);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(facts_are_only_those_that_the_stream_has) {

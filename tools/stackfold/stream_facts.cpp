@@ -106,7 +106,8 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
   add("runtimes", fmt::format("{}", fmt::join(runtimes_, ", ")));
   add("compiled", fmt::format("{}", fmt::join(compiled_, ", ")));
   const std::size_t mark = version_.rfind(stream::kEngineMark);
-  add("recorder", recorder_of(version_.substr(0, mark)));
+  add("recorder",
+      recorder_of(version_.substr(0, std::min(mark, version_.find(stream::kStreamMark)))));
   if (mark != std::string::npos)
     add("engine", version_.substr(mark + stream::kEngineMark.size()));
   add("stackfold", version_text());

@@ -2,6 +2,7 @@
 #include "record/stream/origin.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -70,7 +71,8 @@ void write_origin(stream::StreamWriter& writer, std::string_view engine) {
     writer.write_feature(stream::kFeatureHostName, text_data(system.nodename));
   writer.write_feature(
       stream::kFeatureVersion,
-      text_data("stackpipe " + version_text() + std::string(stream::kEngineMark).append(engine)));
+      text_data(fmt::format("stackpipe {}{}{}{}{}", version_text(), stream::kStreamMark,
+                            stream::kStreamVersion, stream::kEngineMark, engine)));
   if (const std::string data = command_line_data(); !data.empty())
     writer.write_feature(stream::kFeatureCommandLine, data);
   writer.write_feature(stream::kFeatureClockData, clock_data());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stream/records/feature.h"
 
+#include "base/parse_number.h"
+
 namespace pe::stream {
 namespace {
 
@@ -51,6 +53,19 @@ std::optional<FeatureRecord> parse_feature(const Record& record) {
   if (!feature)
     return std::nullopt;
   return FeatureRecord{*feature, reader.left()};
+}
+
+bool is_of_later_version(const Record& record) {
+  const auto feature = record.type == kRecordHeaderFeature ? parse_feature(record) : std::nullopt;
+  if (!feature || feature->feature != kFeatureVersion)
+    return false;
+  const std::string text = feature->text().value_or("");
+  const std::size_t mark = text.find(kStreamMark);
+  if (!text.starts_with("stackpipe ") || mark == std::string::npos)
+    return false;
+  const std::string_view number = std::string_view(text).substr(mark + kStreamMark.size());
+  return parse_number<std::uint64_t>(number.substr(0, number.find(','))).value_or(0) >
+         kStreamVersion;
 }
 
 std::optional<std::string> FeatureRecord::text() const {

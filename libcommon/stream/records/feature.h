@@ -25,9 +25,14 @@ enum Feature : std::uint64_t {
   kFeatureClockData = 29,
 };
 
-/// In the version of our recorders, this and the engine's name follow the version.  perf prints the
-/// text as it is.
+/// After the version of our recorders follow the version of the stream and the engine's name:
+/// "stackpipe 0.1.0 (1d4815c7e2aa), stream 1, engine bpf".  perf prints the text as it is.
+inline constexpr std::string_view kStreamMark = ", stream ";
 inline constexpr std::string_view kEngineMark = ", engine ";
+
+/// The version of the sample stream (pe-stream(5)).  It grows if an older reader would misread a
+/// stream.  A stream without the mark has version 1.
+inline constexpr unsigned kStreamVersion = 1;
 
 /// One HEADER_FEATURE record.  The data lives as long as the record.
 struct FeatureRecord {
@@ -43,6 +48,9 @@ struct FeatureRecord {
   [[nodiscard]] std::optional<std::string> recorded_command() const;
 };
 std::optional<FeatureRecord> parse_feature(const Record& record);
+
+/// Does the record say that the stream has a later version than ours?
+bool is_of_later_version(const Record& record);
 
 /// The same moment on two clocks.
 struct ClockData {

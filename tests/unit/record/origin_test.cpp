@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_stream_says_where_how_and_when_it_was_recorded) {
   BOOST_TEST(::gethostname(host.data(), host.size() - 1) == 0);
   BOOST_TEST(texts[pe::stream::kFeatureHostName] == host.data());
   BOOST_TEST(texts[pe::stream::kFeatureVersion] ==
-             "stackpipe " + pe::version_text() + ", engine signal");
+             "stackpipe " + pe::version_text() + ", stream 1, engine signal");
   const auto& self = boost::unit_test::framework::master_test_suite();
   BOOST_TEST(texts[pe::stream::kFeatureCommandLine].starts_with(self.argv[0]));
   BOOST_REQUIRE(clock);
