@@ -77,6 +77,12 @@ test('the steps of a search grow with the length of the name', () => {
   assert.throws(() => new Expression('(a|b)*c', false, { left: 1000 }).test('ab'.repeat(1000)), RangeError);
 });
 
+test('an expression that is expensive to read, or to compare with a character, does not stop the page', () => {
+  assert.equal(new Expression('(?:(?:(?:){2000}){2000}){2000}a', false, { left: 1e9 }).test('ba'), true);
+  const ranges = Array.from({ length: 400 }, (_, i) => String.fromCharCode(0x4e00 + 2 * i)).join('');
+  assert.throws(() => new Expression('[' + ranges + ']{1000}', false, { left: 1e7 }).test(ranges.repeat(3)), RangeError);
+});
+
 test('plain text has no special characters', () => {
   for (const ignoresCase of [false, true]) {
     const finder = plainText('f(int*)[]+{}|^$.?\\', ignoresCase, { left: 1e9 });
