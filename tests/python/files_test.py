@@ -180,6 +180,15 @@ class Planted(InFolder):
         os.chmod(self.folder, 0o777)
         self.assertTrue(files.open_folder(self.path("ours")).startswith("/proc/"))
 
+    def test_a_link_that_others_can_change_is_not_part_of_the_name(self):
+        with tempfile.TemporaryDirectory() as ours:
+            self.plant("way", ours)
+            folder = files.open_folder(self.path("way"))
+            self.plant("way", ".")
+            files.write_new(os.path.join(folder, "a"), "text")
+            self.assertEqual((os.listdir(ours), self.names()), (["a"], ["precious", "way"]))
+            files.close_folder(folder)
+
     def test_a_folder_is_removed_with_its_folders_but_not_where_links_lead(self):
         folder = files.temporary_folder(self.folder)
         os.mkdir(os.path.join(folder, "b"))

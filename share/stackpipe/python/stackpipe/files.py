@@ -123,9 +123,10 @@ def _is_safe(path: str) -> bool:
 
 def open_folder(path: str, follows: bool = True) -> str:
     """Returns a path that leads to this very folder until close_folder(), for us and our child processes.  If others may rename
-    it, or a folder above it, the path goes through an open descriptor.  Raises OSError."""
+    it, or a folder above it, or a link is on the way, the path goes through an open descriptor.  Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (0 if follows else os.O_NOFOLLOW))
-    if _is_safe(os.path.realpath(path)):
+    real = os.path.realpath(path)
+    if real == os.path.abspath(path) and _is_safe(real):
         os.close(descriptor)
         return path
     return f"/proc/{os.getpid()}/fd/{descriptor}"
