@@ -28,7 +28,7 @@ std::uint32_t data_at(std::uint32_t offset, int number) noexcept {
 /// Returns nullopt for a division by zero.
 std::optional<std::uint32_t> compute(std::uint16_t code, std::uint32_t a,
                                      std::uint32_t b) noexcept {
-  constexpr std::uint32_t kBits = 32;
+  constexpr std::uint32_t kShiftMask = 31;  // as in the kernel, for shifts by the index
   switch (BPF_OP(code)) {
     case BPF_ADD:
       return a + b;
@@ -45,9 +45,9 @@ std::optional<std::uint32_t> compute(std::uint16_t code, std::uint32_t a,
     case BPF_XOR:
       return a ^ b;
     case BPF_LSH:
-      return b < kBits ? a << b : 0;
+      return a << (b & kShiftMask);
     case BPF_RSH:
-      return b < kBits ? a >> b : 0;
+      return a >> (b & kShiftMask);
     case BPF_NEG:
       return 0U - a;
     default:
@@ -89,6 +89,14 @@ std::uint32_t loaded(const Machine& machine, const sock_filter& load, int number
     default:
       return data_at(load.k, number);
   }
+}
+
+std::uint32_t action_of(std::span<const sock_filter> filter, int number) noexcept {
+  return filter_result(filter, number) & SECCOMP_RET_ACTION_FULL;
+}
+
+bool goes_on(std::uint32_t action) noexcept {
+  return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
 }
 
 }  // namespace
@@ -133,17 +141,15 @@ std::uint32_t filter_result(std::span<const sock_filter> filter, int number) noe
   return SECCOMP_RET_KILL_PROCESS;
 }
 
-bool is_harmless(std::span<const sock_filter> filter, std::initializer_list<int> numbers) noexcept {
-  return std::ranges::all_of(numbers, [filter](int number) {
-    const std::uint32_t action = filter_result(filter, number) & SECCOMP_RET_ACTION_FULL;
-    return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG || action == SECCOMP_RET_ERRNO;
-  });
+bool allows(std::span<const sock_filter> filter, std::initializer_list<int> numbers) noexcept {
+  return std::ranges::all_of(numbers,
+                             [filter](int number) { return goes_on(action_of(filter, number)); });
 }
 
-bool allows(std::span<const sock_filter> filter, std::initializer_list<int> numbers) noexcept {
+bool is_harmless(std::span<const sock_filter> filter, std::initializer_list<int> numbers) noexcept {
   return std::ranges::all_of(numbers, [filter](int number) {
-    const std::uint32_t action = filter_result(filter, number) & SECCOMP_RET_ACTION_FULL;
-    return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
+    const std::uint32_t action = action_of(filter, number);
+    return goes_on(action) || action == SECCOMP_RET_ERRNO;
   });
 }
 

@@ -18,10 +18,10 @@ namespace pe::inprocess {
 /// invalid filter, which the kernel refuses, is SECCOMP_RET_KILL_PROCESS.
 std::uint32_t filter_result(std::span<const sock_filter> filter, int number) noexcept;
 
-/// Whether a call that the library makes by itself may go on as if there were no filter, or fails.
-/// Otherwise it ends the program, or others notice it.
-bool is_harmless(std::span<const sock_filter> filter, std::initializer_list<int> numbers) noexcept;
-/// Whether all of these calls are allowed.
+/// Whether each of these calls goes on as if there were no filter.
 bool allows(std::span<const sock_filter> filter, std::initializer_list<int> numbers) noexcept;
+/// Whether each of these calls goes on, or fails.  Otherwise it would end the program, or another
+/// process would notice it.
+bool is_harmless(std::span<const sock_filter> filter, std::initializer_list<int> numbers) noexcept;
 
 }  // namespace pe::inprocess

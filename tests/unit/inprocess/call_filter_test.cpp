@@ -81,6 +81,18 @@ BOOST_AUTO_TEST_CASE(all_kinds_of_instructions_compute_as_the_kernel_does) {
   BOOST_TEST(filter_result(code, 7) == 12U);
 }
 
+BOOST_AUTO_TEST_CASE(shifts_by_the_index_use_five_bits_of_it) {
+  const std::vector<sock_filter> code{
+      BPF_STMT(BPF_LDX | BPF_IMM, 33),         // x = 33
+      BPF_STMT(BPF_LD | BPF_IMM, 6),           // a = 6
+      BPF_STMT(BPF_ALU | BPF_LSH | BPF_X, 0),  // 12
+      BPF_STMT(BPF_ALU | BPF_LSH | BPF_K, 1),  // 24
+      BPF_STMT(BPF_ALU | BPF_RSH | BPF_X, 0),  // 12
+      BPF_STMT(BPF_RET | BPF_A, 0),
+  };
+  BOOST_TEST(filter_result(code, 0) == 12U);
+}
+
 BOOST_AUTO_TEST_CASE(what_the_kernel_refuses_or_kills_for_is_not_allowed) {
   const std::vector<sock_filter> no_end{BPF_STMT(BPF_LD | BPF_IMM, 1)};
   const std::vector<sock_filter> too_far{BPF_JUMP(BPF_JMP | BPF_JA, 0xffffffff, 0, 0)};
