@@ -1,6 +1,7 @@
 // This program samples itself as the loaded library does, without its hooks.  With ThreadSanitizer
 // it shows that threads, their handlers and the reader share nothing without order.
 // SPDX-License-Identifier: MIT
+#include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
@@ -12,6 +13,7 @@
 #include "base/clock.h"
 #include "inprocess/atomics.h"
 #include "inprocess/listener.h"
+#include "inprocess/sampler/core/alternate_stack.h"
 #include "inprocess/sampler/core/handler.h"
 #include "inprocess/sampler/core/process.h"
 #include "inprocess/sampler/shared_memory.h"
@@ -90,6 +92,13 @@ BOOST_AUTO_TEST_CASE(threads_handlers_and_the_reader_agree) {
   BOOST_REQUIRE(process.samples());
   Reader reader(listener);
   BOOST_REQUIRE(reader.has_memory());
+
+  // An alternate stack that the kernel refuses changes nothing.
+  std::array<char, 64> few{};
+  const stack_t tiny{few.data(), 0, few.size()};
+  BOOST_TEST(set_alternate_stack(&tiny, nullptr) == -1);
+  BOOST_TEST(load_relaxed(process.own[slot_of_this_thread()].is_armed) == 1U);
+  BOOST_TEST(load_relaxed(reader.header().without_stack) == 0U);
 
   // Setters of the program's action get each action once, as the one before.
   const struct sigaction first = action_of(SIG_IGN), second = action_of(ignore_signal);

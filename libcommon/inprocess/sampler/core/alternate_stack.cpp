@@ -43,11 +43,16 @@ int set_alternate_stack(const stack_t* stack, stack_t* old) noexcept {
   void* const ours = added_stack_of_this_thread();
   const bool is_off = stack != nullptr && (stack->ss_flags & SS_DISABLE) != 0;
   const bool is_small = stack != nullptr && !is_off && stack->ss_size < least_bytes();
-  if (is_small)
-    pause_this_thread();
+  const bool is_paused = is_small && pause_this_thread();
   stack_t before{};
-  if (set_in_kernel(stack, &before) != 0)
+  if (set_in_kernel(stack, &before) != 0) {
+    const KeepErrno keep;
+    if (is_paused)
+      continue_this_thread();
     return -1;
+  }
+  if (is_paused)
+    count_up(process.header().without_stack);
   if (is_off && ours != nullptr) {
     const stack_t again = added(ours);
     const KeepErrno keep;

@@ -2,10 +2,9 @@
 //
 // The kernel writes a frame for a handler, 3.4 KiB with AVX-512, and the handler needs some room
 // itself.  A thread that has neither on its stack would end the program.
-//   - A thread that starts with a small stack gets an alternate one (sigaltstack(2)), unless it
-//   sets
-//     its own.  The hook hides that from the program.
-//   - A thread is not sampled while an alternate stack of its own is too small.
+// - A thread that starts with a small stack gets an alternate one (sigaltstack(2)), unless it sets
+//   its own.  The hook hides that from the program.
+// - A thread is not sampled while an alternate stack of its own is too small.
 // SPDX-License-Identifier: MIT
 #pragma once
 

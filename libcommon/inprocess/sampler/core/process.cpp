@@ -309,6 +309,7 @@ void begin_thread() noexcept {
   is_beginning = false;
   if (slot != kNoSlot && load_relaxed(process.own[slot].is_armed) == 0) {
     count_up(process.header().without_timer);
+    remove_alternate_stack(process.own[slot].added_stack);
     slot_plus_one = 0;
     give_back(slot);
   }
@@ -380,15 +381,17 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   return false;
 }
 
-void pause_this_thread() noexcept {
+bool pause_this_thread() noexcept {
   if (slot_plus_one == 0 || !process.samples() || !is_own_process())
-    return;
-  if (process.timer_kind == TimerKind::kProcess)
-    return stop_process(WhyStopped::kSmallStack);
-  if (load_relaxed(process.own[slot_plus_one - 1].is_armed) == 0)
-    return;
-  disarm(slot_plus_one - 1);
-  count_up(process.header().without_stack);
+    return false;
+  if (process.timer_kind == TimerKind::kProcess) {
+    stop_process(WhyStopped::kSmallStack);
+    return false;
+  }
+  const bool was_sampled = load_relaxed(process.own[slot_plus_one - 1].is_armed) != 0;
+  if (was_sampled)
+    disarm(slot_plus_one - 1);
+  return was_sampled;
 }
 
 void continue_this_thread() noexcept {

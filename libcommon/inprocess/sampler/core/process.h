@@ -86,8 +86,9 @@ std::uint32_t slot_of_this_thread() noexcept;
 /// Whether a timer's signal with this slot comes from the calling thread's timer.  For handlers.
 bool is_slot_of_this_thread(std::uint32_t slot) noexcept;
 
-// The calling thread is sampled no more, until it continues.  Not for handlers.
-void pause_this_thread() noexcept;
+/// Stops sampling of the calling thread until it continues.  Returns false if it was not sampled.
+/// Not for handlers.
+bool pause_this_thread() noexcept;
 void continue_this_thread() noexcept;
 /// Returns the alternate stack that the calling thread was given; nullptr if none.
 void* added_stack_of_this_thread() noexcept;
