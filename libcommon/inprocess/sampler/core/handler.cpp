@@ -39,16 +39,17 @@ class ProgramActions {
     }
     return action;
   }
-  /// Returns the one before.
+  /// Returns the one before.  The current number only rises: the element of a lower one may have
+  /// been reused, so a setter that others have overtaken takes a new number.
   struct sigaction exchange(const struct sigaction& action) noexcept {
-    const std::uint32_t number = __atomic_add_fetch(&last_, 1U, __ATOMIC_RELAXED);
-    write(number, action);
     const struct sigaction none = {};
     for (;;) {
+      const std::uint32_t number = __atomic_add_fetch(&last_, 1U, __ATOMIC_RELAXED);
+      write(number, action);
       struct sigaction before = {};
       const std::uint32_t now = load_published(current_);
       const bool is_read = read(now, before);
-      if (change(current_, now, number))
+      if (static_cast<std::int32_t>(number - now) > 0 && change(current_, now, number))
         return is_read ? before : none;
     }
   }
