@@ -101,18 +101,18 @@ void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& con
   RingWriter ring(thread, process.ring(slot), process.settings.ring_bytes);
   const bool can_copy = load_relaxed(process.can_copy) != 0;
   ScriptRoom* const rooms = can_copy ? process.script_rooms : nullptr;
-  if (!take_script(process.header().script,
-                   {.room = rooms != nullptr ? rooms + slot : nullptr,
-                    .known = process.own[slot].script_state,
-                    .is_first_thread = load_relaxed(thread.tid) == process.pid},
-                   record_bytes(process.settings.stack_bytes), ring))
-    count_own(thread.uncopied_samples, std::uint64_t{1});
+  const bool has_script = take_script(process.header().script,
+                                      {.room = rooms != nullptr ? rooms + slot : nullptr,
+                                       .known = process.own[slot].script_state,
+                                       .is_first_thread = load_relaxed(thread.tid) == process.pid},
+                                      record_bytes(process.settings.stack_bytes), ring);
   take_sample({.thread = thread,
                .ring = ring,
                .settings = process.settings,
                .pid = process.pid,
                .stack = process.own[slot].stack,
-               .can_copy = can_copy},
+               .can_copy = can_copy,
+               .lacks_script = !has_script},
               weight, context);
 }
 

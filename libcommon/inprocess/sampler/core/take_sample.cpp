@@ -90,7 +90,7 @@ void take_sample(const SampledThread& sampled, std::uint32_t weight,
   count_own(thread.weight, std::uint64_t{weight});
   if (is_cut)
     count_own(thread.cut_samples, std::uint64_t{1});
-  if (!has_stack)
+  if (!has_stack || sampled.lacks_script)
     count_own(thread.uncopied_samples, std::uint64_t{1});
   // A short copy does not show where a stack of unknown bounds ends.
   ring.finish(head, has_stack && (is_cut || copied < wanted));

@@ -20,8 +20,9 @@ struct SampledThread {
   RingWriter& ring;
   const SampleSettings& settings;
   std::uint32_t pid;
-  StackBounds stack;  ///< zeros if unknown
-  bool can_copy;      ///< see can_copy_own_memory()
+  StackBounds stack;          ///< zeros if unknown
+  bool can_copy;              ///< see can_copy_own_memory()
+  bool lacks_script = false;  ///< the stack of an interpreter could not be copied
 };
 
 /// Records the interrupted state of the thread as a sample of `weight` periods of the timer.  The
