@@ -9,6 +9,14 @@ stackfold=$PE_TOOLS/stackfold
 merge -j 1 -- "${names[@]}"; same 'at once'
 merge -j 2 -- "${names[@]}"; same 'two branches'
 merge -j 3 --fan-in 2 -- "${names[@]}"; same 'a tree of five levels'
+expect 'lambdas of all machines' "java;L\$\$Lambda.run $((3 * 28))" "$(grep -a 'Lambda.run' "$dir/out")"
+cp "$dir/want" "$dir/stripped"; stackfold "$dir/all" >"$dir/want"
+merge --no-strip -j 3 --fan-in 2 -- "${names[@]}"; same 'names as they are'
+expect 'lambdas as they are' 28 "$(grep -ac 'Lambda\$[0-9]*.run' "$dir/out")"
+if command -v parallel >/dev/null; then
+  merge --parallel --no-strip -j 2 --fan-in 5 -- "${names[@]}"; same 'names as they are, by GNU parallel'
+fi
+cp "$dir/stripped" "$dir/want"
 [ ! -e pwned ] || fail 'a name was run'
 printf '%s\0' "${names[@]}" >"$dir/list"
 merge --fan-in=4 --files-from="$dir/list"; same 'names from a file'

@@ -18,7 +18,7 @@ merge "${remote[@]}" -j 2 --fan-in 8 --temp "$dir/temp" -- "${names[@]}"; same '
 three=("${names[0]}" "${names[8]}" 'ünï.zst')
 merge "${remote[@]}" -j 1 --stats -- "${three[@]}"
 grep -q '^merge_fleet: 3 files: read [0-9]* lines, a count of' "$dir/err" || fail "ssh --stats: $(cat "$dir/err")"
-stackfold --merge-sorted "${three[@]:0:2}" <(zstd -dcq 'ünï.zst') | cmp -s - "$dir/out" || fail 'ssh: a single merge differs'
+stackfold --merge-sorted --strip-names "${three[@]:0:2}" <(zstd -dcq 'ünï.zst') | cmp -s - "$dir/out" || fail 'ssh: a single merge differs'
 [ ! -e pwned ] || fail 'a name was run'
 
 # Incomplete input must not look complete.

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "folded/frame_rewriter.h"
+#include "folded/build_details.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view name(data, size);

@@ -4,7 +4,15 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
+from stackpipe import pipeline
 from stackpipe.runs import trend
+
+TOOLS = pipeline.Tools("/nowhere", {"PATH": os.environ["PE_TOOLS"] + ":" + os.environ["PATH"]})
+
+
+def share_of(function, path):
+    """Returns the shares by the names without what differs between builds."""
+    return trend.share_of(function, path, trend.Reader(TOOLS))
 
 
 class Shares(unittest.TestCase):
@@ -17,24 +25,32 @@ class Shares(unittest.TestCase):
 
     def test_a_stack_counts_once_however_many_clones_are_in_it(self):
         path = self.folded("main;f.isra.0;f.part.1.cold 30\nmain;f [clone .x];g 20\nmain;h_[k] 50\n")
-        self.assertEqual(trend.share_of("f", path), (30, 50, True))
-        self.assertEqual(trend.share_of("f.isra.0", path), (0, 30, True))
-        self.assertEqual(trend.share_of("h", path), (50, 50, True))
-        self.assertEqual(trend.share_of("none", path), (0, 0, False))
+        self.assertEqual(share_of("f", path), (30, 50, True))
+        self.assertEqual(share_of("f.isra.0", path), (30, 50, True))
+        self.assertEqual(share_of("h", path), (50, 50, True))
+        self.assertEqual(share_of("none", path), (0, 0, False))
+
+    def test_numbers_of_lambdas_do_not_matter_unless_asked(self):
+        path = self.folded("main;L$$Lambda$7.run_[j];L.lambda$main$3 30\nmain;L$$Lambda$9/0x00007f0a1c0d2000.run 20\nmain;x 50\n")
+        self.assertEqual(share_of("L$$Lambda$469/0x00007f0a1c0d2999.run", path), (20, 50, True))
+        self.assertEqual(share_of("L.lambda$main$4", path), (30, 30, True))
+        kept = trend.Reader(TOOLS, strips_names=False)
+        self.assertEqual(trend.share_of("L$$Lambda$7.run", path, kept), (0, 30, True))
+        self.assertEqual(trend.share_of("L$$Lambda$8.run", path, kept), (0, 0, False))
 
     def test_a_profile_without_samples_has_none(self):
-        self.assertIsNone(trend.share_of("f", self.folded("")))
-        self.assertIsNone(trend.share_of("f", self.folded("no count\n\n")))
+        self.assertIsNone(share_of("f", self.folded("")))
+        self.assertIsNone(share_of("f", self.folded("no count\n\n")))
 
     def test_facts_are_no_stacks(self):
-        self.assertEqual(trend.share_of("f", self.folded("# host: nan\n# command: f inf\nf 1\ng 3\n")), (25, 25, True))
+        self.assertEqual(share_of("f", self.folded("# host: nan\n# command: f inf\nf 1\ng 3\n")), (25, 25, True))
 
     def test_names_may_be_no_utf8(self):
-        self.assertEqual(trend.share_of("\udcff", self.folded(b"\xff 1\nb 1\n")).total_percent, 50)
+        self.assertEqual(share_of("\udcff", self.folded(b"\xff 1\nb 1\n")).total_percent, 50)
 
     def test_near_names_are_the_hottest_first(self):
         path = self.folded("app::Work::thirty 3\napp::Work::thirteen.cold;x 5\nthings 1\n" + "n" * 300 + "thirt 9\n")
-        self.assertEqual(trend.near_names("Other::thirt", path), ["n" * 200 + "...", "app::Work::thirteen", "app::Work::thirty"])
+        self.assertEqual(trend.near_names("Other::thirt", path, trend.Reader(TOOLS)), ["n" * 200 + "...", "app::Work::thirteen", "app::Work::thirty"])
 
 
 class Picture(unittest.TestCase):

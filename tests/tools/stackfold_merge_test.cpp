@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -46,6 +48,38 @@ BOOST_AUTO_TEST_CASE(the_output_is_that_of_folding_all) {
   const auto r = merge(parts);
   BOOST_TEST(r.status == 0);
   BOOST_TEST(r.out == stackfold({}, all).out);
+}
+
+// The lambdas of one program have other numbers in each run; without them, stacks have another
+// order.
+BOOST_AUTO_TEST_CASE(stripped_names_are_added_up_and_in_order) {
+  const TempDir dir;
+  const std::vector<std::string> parts = {
+      dir.file("a", "java;L$$Lambda$1.f 2\njava;L$$Lambda$2.f 3\njava;L.cold;x 5\njava;La 1\n"),
+      dir.file("b", "java;L$$Lambda$9/0x00007f0a1c0d2000.f 10\njava;L$$Lambdb 4\n")};
+  const std::string want = "java;L$$Lambda.f 15\njava;L$$Lambdb 4\njava;L;x 5\njava;La 1\n";
+  const auto merged =
+      stackfold({"--merge-sorted", "--stats", "--strip-names", parts[0], parts[1]}, "");
+  BOOST_TEST(merged.status == 0);
+  BOOST_TEST(merged.out == want);
+  BOOST_TEST(merged.err ==
+             "stackfold: read 6 lines, a count of 25; wrote 4 stacks, a count of 25\n");
+  BOOST_TEST(stackfold({"--strip-names", parts[0], parts[1]}, "").out == want);
+  BOOST_TEST((stackfold({"--merge-sorted", parts[0], parts[1]}, "").out.find("$$Lambda$2.f 3") !=
+              std::string::npos));
+  BOOST_TEST(stackfold({"--strip-names", "--compat"}, "a 1\n").status == 2);
+  BOOST_TEST(stackfold({"--strip-names", "--to", "pprof"}, "a 1\n").status == 2);
+}
+
+BOOST_AUTO_TEST_CASE(stripped_names_of_more_text_than_fits_are_in_order) {
+  std::string text;  // more lines than one part in memory has; they come in order
+  for (int i = 100'000; i < 500'000; ++i)
+    text += fmt::format("m;f{}${} 1\n", i % 2 == 0 ? "" : "g", i);
+  const TempDir dir;
+  const std::string sorted = dir.file("all", stackfold({}, text).out);
+  const auto merged = stackfold({"--merge-sorted", "--strip-names", sorted}, "");
+  BOOST_TEST(merged.status == 0);
+  BOOST_TEST(merged.out == "m;f$ 200000\nm;fg$ 200000\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_stack_may_come_twice_in_a_row) {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "folded/folded_reader.h"
-#include "folded/frame_rewriter.h"
+#include "folded/build_details.h"
 #include "folded/ordered_stacks.h"
 
 namespace pe::flamediff {

@@ -8,6 +8,7 @@
 
 #include "base/plural.h"
 #include "folded/sorted_merge.h"
+#include "stackfold/strip_names.h"
 
 namespace pe::fold {
 namespace {
@@ -29,30 +30,39 @@ bool report_inputs(const folded::SortedMerge& merge, const Io& io) {
   return is_whole;
 }
 
-}  // namespace
-
-bool merge_sorted(std::vector<Input> inputs, bool with_stats, Io& io) {
+void write(folded::SortedMerge& merge, Output& out) {
   constexpr std::size_t kBlockBytes = 64UL * 1024;
-  folded::SortedMerge merge(std::move(inputs));
   std::string block;
   while (const auto line = merge.next()) {
     append_folded_line(block, *line);
     if (block.size() < kBlockBytes)
       continue;
-    io.out.write(block);
+    out.write(block);
     block.clear();
   }
-  io.out.write(block);
-  io.out.flush();
+  out.write(block);
+  out.flush();
+}
+
+}  // namespace
+
+bool merge_sorted(std::vector<Input> inputs, const Options& options, Io& io) {
+  folded::SortedMerge merge(std::move(inputs));
+  StrippedMerge stripped;
+  if (options.strips_names)
+    stripped = write_stripped(merge, io.out);
+  else
+    write(merge, io.out);
   const bool is_whole = report_inputs(merge, io);
-  if (merge.saturated())
+  if (merge.saturated() || stripped.saturated)
     io.report("some counts are over 2^64 and stay at the largest number");
   if (merge.out_of_order() > 0)
     io.report(
         fmt::format("--merge-sorted: {} out of order, so that stacks can come twice; "
                     "first: {}: fold each input first",
                     plural(merge.out_of_order(), "line"), merge.first_out_of_order()));
-  if (const folded::MergeTotals& totals = merge.totals(); with_stats)
+  if (const auto& totals = options.strips_names ? stripped.totals : merge.totals();
+      options.with_stats)
     io.report(fmt::format("read {}, a count of {}; wrote {}, a count of {}",
                           plural(totals.lines, "line"), folded::to_text(totals.read),
                           plural(totals.stacks, "stack"), folded::to_text(totals.written)));

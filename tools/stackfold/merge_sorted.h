@@ -6,12 +6,13 @@
 
 #include "base/cli/run.h"
 #include "base/io/input.h"
+#include "stackfold/options.h"
 
 namespace pe::fold {
 
 /// Merges sorted folded text, writes the result, and reports problems in the inputs; with
-/// `with_stats` also their size.  False if lines were out of order, an input was cut, or an input
+/// Options::with_stats also their size.  False if lines were out of order, an input was cut, or an input
 /// is not folded text.
-bool merge_sorted(std::vector<Input> inputs, bool with_stats, Io& io);
+bool merge_sorted(std::vector<Input> inputs, const Options& options, Io& io);
 
 }  // namespace pe::fold

@@ -33,8 +33,8 @@ constexpr Choice<Weight> kWeights[] = {
 
 /// Refuses options that shape folded text: profiles have fields for the same data.
 void refuse_with_to(const CommandLine& line) {
-  for (const char* option :
-       {"compat", "all-events", "every", "pid", "tid", "weight", "unnamed", "span", "longer"})
+  for (const char* option : {"compat", "all-events", "every", "pid", "tid", "weight", "unnamed",
+                             "span", "longer", "strip-names"})
     if (line.has(option))
       throw UsageError(fmt::format("--{}: not with --to", option));
 }
@@ -73,6 +73,8 @@ void add_options(po::options_description& options) {
        ("write a profile for viewers: " + names_of(exports::forms())).c_str())        //
       ("merge-sorted", "add up sorted folded text, in constant memory")               //
       ("stats", "with --merge-sorted: report the lines read and the stacks written")  //
+      ("strip-names",
+       "cut parts of names that differ between builds and runs, such as the numbers of lambdas")  //
       ("event,event-filter", text("EVENT"),
        "fold the samples of this event (default: the first)")                        //
       ("all-events", "fold all events; the root frame is the event")                 //
@@ -126,7 +128,7 @@ bool read_merge_options(const CommandLine& line, Options& options) {
   add_compatible_options(all);
   for (const auto& option : all.options()) {
     const std::string& name = option->long_name();
-    if (name != "merge-sorted" && name != "stats" && line.has(name))
+    if (name != "merge-sorted" && name != "stats" && name != "strip-names" && line.has(name))
       throw UsageError(fmt::format("--{}: not with --merge-sorted", name));
   }
   return true;
@@ -166,6 +168,7 @@ void read_times(const CommandLine& line, Options& options) {
 
 Options read_options(const CommandLine& line) {
   Options options;
+  options.strips_names = line.has("strip-names");
   if (read_merge_options(line, options))
     return options;
   const bool all = line.has("annotate");
@@ -178,6 +181,8 @@ Options read_options(const CommandLine& line) {
   if (line.has("all"))
     options.marks.kernel = options.marks.jit = true;
   options.is_perl = line.has("compat");
+  if (options.strips_names && options.is_perl)
+    throw UsageError("--strip-names: not with --compat");
   options.with_addresses = line.has("addrs");
   options.with_inlined = line.has("inline");
   options.with_context = line.has("context");

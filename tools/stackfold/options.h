@@ -45,8 +45,9 @@ struct Form;
 struct Options {
   const Format* from = nullptr;       ///< nullptr: stackfold detects the format
   const exports::Form* to = nullptr;  ///< nullptr: folded text
-  bool merges_sorted = false;         ///< --merge-sorted: no other option but --stats applies
+  bool merges_sorted = false;         ///< --merge-sorted: only the next two apply
   bool with_stats = false;            ///< --stats: report how much was merged
+  bool strips_names = false;          ///< --strip-names: fold by names without build details
   bool is_perl = false;         ///< --compat: exactly as stackcollapse-perf.pl, quirks included
   bool with_addresses = false;  ///< "[unknown <pc>]"
   bool with_inlined = false;    ///< --inline: frames for functions that DWARF lists as inlined

@@ -6,10 +6,36 @@
 #include <utility>
 #include <vector>
 
+#include "folded/build_details.h"
+
 namespace pe::fold {
+namespace {
+
+/// Maps each frame to the one with its stripped name.
+class StrippedFrames {
+ public:
+  explicit StrippedFrames(folded::FrameTable& table) : table_(table) {}
+
+  void replace(std::vector<folded::FrameId>& frames) {
+    for (folded::FrameId& frame : frames) {
+      if (frame >= numbers_.size())
+        numbers_.resize(table_.size());
+      if (!numbers_[frame])
+        numbers_[frame] = table_.intern(folded::without_build_details(table_[frame]));
+      frame = *numbers_[frame];
+    }
+  }
+
+ private:
+  folded::FrameTable& table_;
+  std::vector<std::optional<folded::FrameId>> numbers_;
+};
+
+}  // namespace
 
 Refiner::Refiner(const Options& options)
     : is_recursive_(options.is_recursive),
+      strips_names_(options.strips_names),
       include_("include", options.include),
       exclude_("exclude", options.exclude) {}
 
@@ -17,7 +43,8 @@ LeftOut Refiner::apply(folded::FoldedCounts& from, folded::FoldedCounts& to) {
   LeftOut left_out;
   std::vector<folded::FrameId> kept;
   std::vector<std::optional<folded::StackId>> numbers;  // of the stacks in `to`
-  const folded::FrameTable& table = to.frames();
+  folded::FrameTable& table = to.frames();
+  StrippedFrames stripped(table);
   from.for_each([&](std::span<const folded::FrameId> frames, folded::Count count) {
     (void)left_out.of.add(count);  // saturates at Count::max(), as the output does
     if ((!include_.is_empty() && !include_.matches_any(frames, table)) ||
@@ -28,6 +55,8 @@ LeftOut Refiner::apply(folded::FoldedCounts& from, folded::FoldedCounts& to) {
       return;
     }
     kept.assign(frames.begin(), frames.end());
+    if (strips_names_)
+      stripped.replace(kept);
     if (is_recursive_)
       kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
     numbers.emplace_back(to.add(kept, count));

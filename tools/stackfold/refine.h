@@ -1,4 +1,4 @@
-// Applies --recursive, --include and --exclude to the folded stacks of any input.
+// Applies --recursive, --strip-names, --include and --exclude to the folded stacks of any input.
 //
 // It checks each distinct stack once, after all input is read, so a sample costs nothing extra.
 // Until that point, excluded stacks stay in memory.
@@ -27,14 +27,14 @@ class Refiner {
 
   /// Would apply() change nothing?
   [[nodiscard]] bool is_idle() const noexcept {
-    return !is_recursive_ && include_.is_empty() && exclude_.is_empty();
+    return !is_recursive_ && !strips_names_ && include_.is_empty() && exclude_.is_empty();
   }
-  /// Adds the stacks of `from` that are kept to `to`, which has the same frame table.
-  /// Moves the timeline.
+  /// Matches the patterns with names before they are stripped.  Adds the stacks of `from` that are
+  /// kept to `to`, which has the same frame table. Moves the timeline.
   LeftOut apply(folded::FoldedCounts& from, folded::FoldedCounts& to);
 
  private:
-  bool is_recursive_;
+  bool is_recursive_, strips_names_;
   folded::FramePattern include_, exclude_;
 };
 

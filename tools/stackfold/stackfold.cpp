@@ -343,7 +343,7 @@ int work(const CommandLine& line, Io& io) {
   for (const std::string& path : line.operands)
     inputs.push_back(Input::open(path, io.in_fd));
   if (options.merges_sorted)
-    return fold::merge_sorted(std::move(inputs), options.with_stats, io) ? kOk : kFailure;
+    return fold::merge_sorted(std::move(inputs), options, io) ? kOk : kFailure;
   const std::size_t at_once = read_at_once(inputs, options);
   for (std::span<Input> left = inputs; !left.empty(); left = left.subspan(at_once))
     is_whole = take_inputs(left.first(at_once), options, taken, io) && is_whole;

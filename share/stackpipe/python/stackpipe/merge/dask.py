@@ -16,7 +16,7 @@ from typing import Any, Sequence
 
 from stackpipe import files
 from stackpipe.merge.here import Merger
-from stackpipe.merge.tree import NAME, TASK, Level, Merged, Totals, read_report, shortened
+from stackpipe.merge.tree import NAME, NO_STRIP, TASK, Level, Merged, Totals, read_report, shortened
 from stackpipe.messages import Failure, UsageError, say, say_lines
 
 _RETRIES = 2
@@ -121,7 +121,8 @@ class Cluster:
             for number, group in enumerate(level):
                 inputs = parts[group.start:group.stop]
                 words = ([b"".join(inputs), []] if height == 0 else [b"", inputs])
-                above.append(self._submit(run_task, list(TASK), *words, key=f"{NAME}-{run}-{height}-{number}", priority=height))
+                task = [*TASK, *([] if height == 0 and self._merger.strips_names else [NO_STRIP])]
+                above.append(self._submit(run_task, task, *words, key=f"{NAME}-{run}-{height}-{number}", priority=height))
             said.append([self._submit(operator.itemgetter(1), part, key=f"{part.key}-said", priority=height) for part in above])
             parts = above  # the cluster keeps a sum of the level below only until it is merged
         first = self._read_reports(said, levels)

@@ -50,8 +50,9 @@ class Unpacker(NamedTuple):
 class Merger:
     """Runs up to `jobs` merges at a time.  On exit, it ends all of them."""
 
-    def __init__(self, tools: pipeline.Tools, parent: str, jobs: int):
-        self._tools, self._parent, self.slots = tools, parent, jobs
+    def __init__(self, tools: pipeline.Tools, parent: str, jobs: int, strips_names: bool = True):
+        """With `strips_names`, names lose what differs between builds and runs.  Only the first merges do that."""
+        self._tools, self._parent, self.slots, self.strips_names = tools, parent, jobs, strips_names
         self._folder = ""
         self._number = 0
         self._pool = concurrent.futures.ThreadPoolExecutor(jobs)
@@ -171,7 +172,9 @@ class Merger:
                     name = f"/dev/fd/{reading}"
                 names.append(name)
             with files.create(path) if path else contextlib.nullcontext() as out:
-                merge = self._tools.start(["stackfold", "--merge-sorted", "--stats", "--", *names], stdout=out,
+                is_first = not self._folder or os.path.dirname(inputs[0]) != self._folder
+                strip = ["--strip-names"] if self.strips_names and is_first else []
+                merge = self._tools.start(["stackfold", "--merge-sorted", "--stats", *strip, "--", *names], stdout=out,
                                           stderr=subprocess.PIPE, pass_fds=pipes)
         finally:
             for descriptor in pipes:

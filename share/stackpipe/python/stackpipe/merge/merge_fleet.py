@@ -32,6 +32,7 @@ OPTIONS = (
     Option("ssh-config", "", "FILE", "ssh reads FILE in place of ~/.ssh/config"),
     Option("dask", "", "ADDRESS", "run the merges on the workers of this Dask scheduler, which have the files"),
     Option("temp", "", "DIR", "folder for intermediate files (default: TMPDIR)"),
+    Option("no-strip", "", "", "keep parts of names that differ between builds and runs, such as the numbers of lambdas"),
     Option("stats", "", "", "report how much was read and written"),
     HELP,
     VERSION,
@@ -48,7 +49,9 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     names = read_names(line)
     for number in pipeline.STOP_SIGNALS:
         signal.signal(number, stop)
-    with Merger(tools, line.last("temp"), jobs) as merger, engine_of(line, tools, merger, jobs) as engine:
+    if line.has("temp"):  # stackfold's own files, too
+        tools.environment["TMPDIR"] = line.last("temp")
+    with Merger(tools, line.last("temp"), jobs, not line.has("no-strip")) as merger, engine_of(line, tools, merger, jobs) as engine:
         *branches, _ = tree_of(len(names), engine.slots, fan_in, is_remote(line))
         merged, first = engine.merge_branches(names, branches)
         totals = merger.merge(merged)

@@ -13,7 +13,7 @@ from typing import NamedTuple, Sequence
 
 from stackpipe import files, pipeline
 from stackpipe.merge.here import Merger
-from stackpipe.merge.tree import MOST_SAID, NAME, TASK, Level, Merged, climb, read_report, shortened
+from stackpipe.merge.tree import MOST_SAID, NAME, NO_STRIP, TASK, Level, Merged, climb, read_report, shortened
 from stackpipe.messages import Failure, UsageError, say, say_lines, text_of
 
 _HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -118,6 +118,7 @@ class Parallel:
         """Returns the command of GNU parallel.  It keeps its own files in the folder, and ignores the user's settings."""
         where = ["--sshlogin", ",".join(self._hosts), "--ssh", self._ssh, "--sshdelay", "0.05"] if self._hosts else []
         task = list(TASK) if self._hosts else [os.path.join(os.path.abspath(self._tools.here), NAME), *TASK[1:]]
+        task += [] if self._merger.strips_names else [NO_STRIP]
         return ["env", f"TMPDIR={folder}", f"PARALLEL_HOME={folder}", "PARALLEL_SHELL=/bin/sh",
                 "parallel", "--plain", "--will-cite", "--jobs", str(self._jobs), *where, "--retries", str(_ATTEMPTS),
                 "--halt", "soon,fail=1", "--joblog", "log", "--results", "sum-{#}",

@@ -12,6 +12,8 @@ NAME = "merge_fleet"
 #: A merge on another machine, or below GNU parallel, is this command.  It reads the names from standard input.
 TASK = (NAME, "-j", "1", "--stats", "--files-from", "-")
 # A report may come from another machine, so its numbers are bounded.
+#: Its option for names that are to stay as they are.
+NO_STRIP = "--no-strip"
 _REPORT = re.compile(r"merge_fleet: ([0-9]{1,9}) files: read ([0-9]{1,20}) lines, a count of ([0-9]{1,40}(?:\.[0-9]{1,9})?); "
                      r"wrote ([0-9]{1,20}) stacks\n?")
 #: The most characters of the messages of a merge on another machine.  The end is kept, which has the report.

@@ -23,7 +23,7 @@ class Sides(NamedTuple):
     def options(self, settings: Settings) -> list[str]:
         """Returns the options of flamediff for the counts.  It compares costs per unit of work if all runs report their
         work and have the same rate, event and mode.  If they do not, --work raises Failure."""
-        counted = modes.counted_options(self.afters[0].text("mode"))
+        counted = modes.counted_options(self.afters[0].text("mode")) + ["--no-strip"] * settings.line.has("no-strip")
         runs = self.befores + self.afters
         kinds = {(run.figure("rate_hz"), run.text("event"), run.text("mode")) for run in runs}
         if len(kinds) == 1 and all(run.number("work") for run in runs):

@@ -50,6 +50,7 @@ OPTIONS = (
     Option("work", "", "REGEX", "capture, ci: finds the units of work in the program's output; compares the cost of a unit"),
     Option("runs", "", "N", "ci: record N runs of each side, in turn"),
     Option("baseline-workload", "", "TEXT", "ci, with --runs: the program before the change"),
+    Option("no-strip", "", "", "ci, diff, trend: keep parts of names that differ between builds and runs"),
     Option("fail-over", "", "N%", "ci, watch: growth that counts (default 5%)"),
     Option("summary", "", "FILE", "ci: append the summary to FILE instead"),
     Option("interval", "", "S", "watch: seconds between checks (default 60)"),
@@ -68,7 +69,7 @@ OPTIONS = (
     VERSION,
 )
 #: Options that only some commands have.
-ONLY_WITH = {"work": ("capture", "ci"), "runs": ("ci",), "baseline-workload": ("ci",),
+ONLY_WITH = {"work": ("capture", "ci"), "no-strip": ("ci", "diff", "trend"), "runs": ("ci",), "baseline-workload": ("ci",),
              "freq": ("capture", "ci", "watch"), **dict.fromkeys(("interval", "keep", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
                               "token-file", "ca-file", "spool-size", "insecure-http"), ("watch",))}
 _COUNT = "0|[1-9][0-9]{0,8}"

@@ -2,15 +2,16 @@
 import html
 import os
 import re
-from typing import NamedTuple, Sequence
+import subprocess
+from typing import Iterator, NamedTuple, Sequence
 
 from stackpipe import files, pipeline
-from stackpipe.messages import Failure, count_of, print_out, printable, say, text_of
+from stackpipe.messages import Failure, bytes_of, count_of, print_out, printable, say, text_of
 from stackpipe.runs.profile_run import Settings
 from stackpipe.runs.store import Run, find_run, program_of, read_runs
 
 _COUNT = re.compile(r"[0-9]{1,20}(?:\.[0-9]*)?", re.ASCII)  # below 2^64, folded(5)
-_CLONE = re.compile(r"(?: \[clone [^]]*\]|\.(?:isra|constprop|part|lto_priv|cold|llvm)(?:\.[0-9]+)?)+$")
+_MARK = re.compile(r"_\[[a-z]\]$")
 _MOST_NEAR = 5
 _MOST_NAME = 200
 
@@ -32,33 +33,51 @@ class Row(NamedTuple):
 
 
 def plain(name: str) -> str:
-    """Returns a function's symbol without its mark and the suffixes that compilers give to clones."""
-    return _CLONE.sub("", re.sub(r"_\[[a-z]\]$", "", name))
+    """Returns a function's symbol without its mark."""
+    return _MARK.sub("", name)
 
 
-def stacks_of(path: str):
-    """Yields the frames and the count of each line of folded text; raises Failure."""
-    try:
-        with files.open_regular(path) as file:
-            for line in file:
+class Reader:
+    """Reads folded text by stackfold.  If `strips_names`, names lose what differs between builds and runs."""
+
+    def __init__(self, tools: pipeline.Tools, strips_names: bool = True):
+        self._tools = tools
+        self._fold = ["stackfold", "--from", "folded", *(["--strip-names"] if strips_names else [])]
+
+    def name_of(self, function: str) -> str:
+        """Returns a function's name as stacks_of() yields it."""
+        process = self._tools.start(self._fold, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        printed = process.communicate(bytes_of(function) + b" 1\n")[0]
+        return text_of(printed).rpartition(" ")[0] if printed.count(b"\n") == 1 else function
+
+    def stacks_of(self, path: str) -> Iterator[tuple[list[str], float]]:
+        """Yields the frames and the count of each line of folded text; raises Failure."""
+        try:
+            with files.open_regular(path) as file:
+                process = self._tools.start(self._fold, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        except OSError as error:
+            raise Failure(f"{path}: {error.strerror}") from None
+        with process.stdout as folded:
+            for line in folded:
                 stack, _, count = text_of(line.rstrip(b"\n")).rpartition(" ")
-                if _COUNT.fullmatch(count):  # not so in a fact, "# host: nan"
+                if _COUNT.fullmatch(count):
                     yield stack.split(";"), float(count)
-    except OSError as error:
-        raise Failure(f"{path}: {error.strerror}") from None
+        if (status := pipeline.wait_for(process)) > 1:  # 1: nothing in it is folded text
+            raise Failure(f"{path}: stackfold: exit status {status}")
 
 
-def share_of(function: str, path: str) -> Share | None:
+def share_of(function: str, path: str, reader: Reader) -> Share | None:
     """Returns a function's shares, over all its marks and clones; None for a profile without samples.  A stack counts
     once, even if several clones are in it."""
     meant: dict[str, bool] = {}
     everything = alone = total = 0.0
     is_found = False
-    for frames, count in stacks_of(path):
+    wanted = reader.name_of(function)
+    for frames, count in reader.stacks_of(path):
         everything += count
         for frame in frames:
             if frame not in meant:
-                meant[frame] = function in (frame, plain(frame))
+                meant[frame] = wanted in (frame, plain(frame))
         if meant[frames[-1]]:
             alone += count
         if any(meant[frame] for frame in frames):
@@ -67,12 +86,12 @@ def share_of(function: str, path: str) -> Share | None:
     return Share(100 * alone / everything, 100 * total / everything, is_found) if everything > 0 else None
 
 
-def near_names(function: str, path: str) -> list[str]:
+def near_names(function: str, path: str, reader: Reader) -> list[str]:
     """Returns the few hottest functions whose symbols contain the last part of this one, or start as it does."""
     wanted = function.lower().rpartition("::")[2]
     begin = wanted[:4]
     sums: dict[str, float] = {}
-    for frames, count in stacks_of(path):
+    for frames, count in reader.stacks_of(path):
         for frame in frames:
             name = plain(frame)
             last = re.sub(r"\(.*", "", name.lower()).rpartition("::")[2]
@@ -97,9 +116,10 @@ def run_trend(settings: Settings, tools: pipeline.Tools) -> int:
     runs = [run for run in everything if is_alike(run, found)]
     if not runs:
         raise Failure(f"trend: no such run in '{settings.output}': '{wanted}'")
-    rows = [Row(printable("".join(run.name.split())), run.figure("samples"), share_of(function, run.stacks)) for run in runs]
+    reader = Reader(tools, not settings.line.has("no-strip"))
+    rows = [Row(printable("".join(run.name.split())), run.figure("samples"), share_of(function, run.stacks, reader)) for run in runs]
     if not any(row.share and row.share.is_found for row in rows):
-        near = ", ".join(near_names(function, runs[-1].stacks))
+        near = ", ".join(near_names(function, runs[-1].stacks, reader))
         raise Failure(f"trend: no run of {found.text('workload')} has a function '{function}'"
                       + (f"; the last has {near}" if near else ""))
     print_out(table_of(function, rows))

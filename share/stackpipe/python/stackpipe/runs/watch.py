@@ -16,7 +16,7 @@ from stackpipe import files, pipeline
 from stackpipe.messages import Failure, UsageError, say, text_of
 from stackpipe.runs.profile_run import Settings, need, path_of, words_of
 from stackpipe.runs.store import find_run, must_count_alike
-from stackpipe.runs.trend import share_of
+from stackpipe.runs.trend import Reader, share_of
 
 _HOUR_FILE = re.compile(r"[0-9]{4}-.*Z\.folded", re.DOTALL)
 _PUSH_OPTIONS = ("push-name", "push-label", "push-tenant", "token-file", "ca-file", "spool-size", "insecure-http")
@@ -206,7 +206,7 @@ class Watch:
     def _check_limits(self, hour: str) -> None:
         for limit in self._settings.line.values.get("limit", []):
             function, _, most = limit.removesuffix("%").rpartition("=")
-            share = share_of(function, hour)
+            share = share_of(function, hour, Reader(self._tools))
             if share and not share.is_found:
                 self._once.say(f"--limit {function}={most}%: no function of this name in what was recorded so far")
             elif share and share.total_percent > float(most):

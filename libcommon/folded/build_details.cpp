@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "folded/build_details.h"
+
+#include <re2/re2.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "base/characters.h"
+
+namespace pe::folded {
+namespace {
+
+constexpr bool is_hex_digit(char c) { return is_hex(c) || (c >= 'A' && c <= 'F'); }
+
+/// `left` replaces what `pattern` matches.
+struct RuleText {
+  const char* pattern;
+  const char* left;
+};
+
+constexpr RuleText kRules[] = {
+    // GCC, clang, BOLT and Go: parts and copies.  Rust's legacy hashes may precede them.
+    {R"((.)(?:\.(?:cold|warm|isra|constprop|part|__part|lto_priv|llvm|__uniq|clone|localalias|)"
+     R"(specialized)(?:\.[0-9]+)?|\.abi0| \[clone \.[^\]]*\]| \(\.[^()]*\)|::h[0-9a-f]{16})+$)",
+     R"(\1)"},
+    {R"((\.[_.]?omp_(?:fn|outlined))(?:\.+[0-9]+)+\b)", R"(\1)"},
+    {R"(\[[0-9a-f]{10,16}\]::)", "::"},  // Rust v0: the hash of a crate
+    // Lambdas and closures of C++ (libiberty, LLVM, MSVC), Rust, Swift, clang's blocks, D, Zig.
+    {R"(#[0-9]+\})", "}"},
+    {R"('(lambda|unnamed|block-literal)[0-9]+')", R"('\1')"},
+    {R"(<lambda_[0-9a-f]+>)", "<lambda>"},
+    {R"(\b(closure) #[0-9]+)", R"(\1)"},
+    {R"((_block_invoke)_[0-9]+\b)", R"(\1)"},
+    {R"((__(?:(?:func|dg)literal|lambda))[0-9]+\b)", R"(\1)"},
+    {R"((__anon)_[0-9]+\b)", R"(\1)"},
+    {R"(-range[0-9]+\b)", "-range"},  // Go
+    {R"((\.init)\.[0-9]+\b)", R"(\1)"},
+    // Java, and what runs on its machine.
+    {R"((\$\$Lambda|LambdaForm\$[A-Z]+)(?:\$[0-9]+)?(?:/[0-9]+)?\b)", R"(\1)"},
+    {R"([/.]0x[0-9a-f]{8,16}\b|\+0x[0-9a-f]{16}\b)", ""},  // hidden classes
+    {R"(((?:CGLIB|Guice)\$\$)[0-9a-f]+\b)", R"(\1)"},
+    {R"((\$(?:ByteBuddy|HibernateProxy|auxiliary)\$)[0-9A-Za-z]+\b)", R"(\1)"},
+    {R"((\$lambda)-[0-9]+\b)", R"(\1)"},
+    {R"(\$(fn|reify|eval)_*[0-9]+\b)", R"($\1)"},
+    {R"((?:\$[0-9]+)+\b)", "$"},  // not the class around it
+    {R"((\$Proxy|_closure)[0-9]+\b)", R"(\1)"},
+    {R"(\bjdk([./])proxy[0-9]+\b)", R"(jdk\1proxy)"},
+    {R"(\b(Generated[A-Za-z]*Accessor)[0-9]+\b)", R"(\1)"},
+    // .NET, V8, Erlang, OCaml, Julia.
+    {R"((<[^<>]*>[a-z]__(?:[A-Za-z]+\|?)?)[0-9]+(?:_[0-9]+)*\b)", R"(\1)"},
+    {R"(\b(lambda_method)[0-9]+\b)", R"(\1)"},
+    {R"((.)\[(?:PreJIT|ReadyToRun|MinOptJitted|(?:Quick|Optimized|Instrumented|Tier)\w*)\]$)",
+     R"(\1)"},
+    {R"(^((?:LazyCompile|Function|JS|Script|Eval):)[*~^+]+)", R"(\1)"},
+    {R"(-fun-[0-9]+-)", "-fun-"},
+    {R"(^(caml\w+(?:\.\w+)*|(?:julia|jfptr|jlsys|japi1)_.+)_[0-9]+$)", R"(\1)"},
+    // The kernel.
+    {R"(\bbpf_prog_[0-9a-f]{16}(_|\b))", R"(bpf_prog\1)"},
+    {R"(\b(bpf_trampoline)_[0-9]+\b)", R"(\1)"},
+};
+
+/// A name of Go: "main.(*Server).run.func1.2", "main.glob..func3".  Java's methods may have such
+/// names, but also a mark.
+constexpr const char* kGoClosure =
+    R"((?:[^\s():<>$]|\(\*[^()\s]+\))*\.(?:[^\s():<>$]|\(\*[^()\s]+\))*)"
+    R"(\.(?:func|gowrap|deferwrap)[0-9]+(?:[.-][^\s():<>$]*)?)";
+constexpr RuleText kGoNumber = {R"(\.(func|gowrap|deferwrap)[0-9]+(?:\.[0-9]+)*\b)", R"(.\1)"};
+
+std::unique_ptr<re2::RE2> compiled(const char* pattern) {
+  re2::RE2::Options options(re2::RE2::Latin1);  // names are any bytes
+  options.set_log_errors(false);
+  return std::make_unique<re2::RE2>(pattern, options);
+}
+
+/// The compiled rules.
+class Rules {
+ public:
+  Rules() : go_closure_(compiled(kGoClosure)), go_number_(compiled(kGoNumber.pattern)) {
+    for (const RuleText& text : kRules)
+      rules_.push_back({compiled(text.pattern), text.left});
+  }
+
+  void apply(std::string& name, bool may_be_go) const {
+    for (const Rule& rule : rules_)
+      re2::RE2::GlobalReplace(&name, *rule.pattern, rule.left);
+    if (may_be_go && re2::RE2::FullMatch(name, *go_closure_))
+      re2::RE2::GlobalReplace(&name, *go_number_, kGoNumber.left);
+  }
+
+ private:
+  struct Rule {
+    std::unique_ptr<re2::RE2> pattern;
+    const char* left;
+  };
+  std::vector<Rule> rules_;
+  std::unique_ptr<re2::RE2> go_closure_, go_number_;
+};
+
+/// Can a rule match?  Most names have none of these.
+bool has_details(std::string_view name) {
+  if (name.ends_with(']') || name.find_first_of("0123456789.") != std::string_view::npos)
+    return true;
+  const auto colon = name.find(':');
+  return colon != std::string_view::npos && colon + 1 < name.size() && name[colon + 1] != ':';
+}
+
+}  // namespace
+
+std::string_view mark_of(std::string_view name) {
+  constexpr std::size_t kSize = 4;
+  if (name.size() <= kSize)
+    return {};
+  const std::string_view end = name.substr(name.size() - kSize);
+  return end.starts_with("_[") && end.ends_with(']') ? end : std::string_view();
+}
+
+std::string without_hex_numbers(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_number =
+        text.substr(at).starts_with("0x") && at + 2 < text.size() && is_hex_digit(text[at + 2]);
+    if (!is_number) {
+      out += text[at++];
+      continue;
+    }
+    out += "0x...";
+    for (at += 2; at < text.size() && is_hex_digit(text[at]);)
+      ++at;
+  }
+  return out;
+}
+
+std::string without_build_details(std::string_view name) {
+  static const Rules rules;
+  const std::string_view mark = mark_of(name);
+  name.remove_suffix(mark.size());
+  std::string left(name);
+  if (!has_details(name))
+    return left.append(mark);
+  rules.apply(left, mark != "_[j]" && mark != "_[s]");
+  if (left.empty())
+    left = name;
+  return without_hex_numbers(left).append(mark);
+}
+
+}  // namespace pe::folded
