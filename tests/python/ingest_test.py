@@ -95,7 +95,7 @@ class Tokens(unittest.TestCase):
     def test_what_no_header_can_hold_is_none(self):
         for data in (b"", b"\nsecret", b"sec ret", b"sec\tret", b"sec\0ret", "secrét".encode(), b"secret\rX: y", b"x" * 10000):
             self.write(data)
-            self.assertIn("holds no token", self.why())
+            self.assertIn("contains no token", self.why())
         self.write(b":secret")
         self.assertIn("no user", self.why())
 
@@ -233,10 +233,10 @@ class Requests(unittest.TestCase):
         self.assertEqual(ingest.Server("http://127.0.0.1:1/ingest").send(self.PROFILE, self.NAME, ingest.Token(), lambda: False),
                          (0, "Connection refused", 0))
         self.url = self.url.replace("http:", "https:")
-        self.assertIn("no https is spoken there", self.send().text)
+        self.assertIn("it does not speak https", self.send().text)
 
     def test_need_certificates_in_the_file_that_is_named(self):
-        with tempfile.NamedTemporaryFile() as file, self.assertRaisesRegex(Failure, "holds no certificates$"):
+        with tempfile.NamedTemporaryFile() as file, self.assertRaisesRegex(Failure, "contains no certificates$"):
             ingest.Server("https://example.com/ingest", ca_file=file.name)
 
 class Hostile(unittest.TestCase):

@@ -34,8 +34,8 @@ class Outputs(unittest.TestCase):
         self.assertEqual(read(), ("flamegraph.svg", "svg", False, False))
 
     def test_refuses_unknown_forms(self):
-        for wanted, arguments in (("--output: the suffix of 'main.c' is none of .svg .folded .pe .pb.gz .json; ", ["-o", "main.c"]),
-                                  ("--format: unknown form 'png'; the forms are svg, ", ["--format", "png"])):
+        for wanted, arguments in (("--output: the suffix of 'main.c' is not one of .svg .folded .pe .pb.gz .json; ", ["-o", "main.c"]),
+                                  ("--format: unknown format 'png'; the formats are svg, ", ["--format", "png"])):
             with self.assertRaises(UsageError) as caught:
                 read(*arguments)
             self.assertTrue(str(caught.exception).startswith(wanted), str(caught.exception))
@@ -57,7 +57,7 @@ class Outputs(unittest.TestCase):
         for name, content in (("a.svg", b"<svg><title>our logo</title></svg>"), ("a.svg", b"<svg><title>Our flame graphs</title></svg>"),
                               ("a.folded", b"a letter\n"), ("a.folded", b"Buy milk 3\nand more\n"), ("a.pe", b"\x7fELF"), ("a.pb.gz", b"text"),
                               ("a.pb.gz", gzip.compress(b"important")), ("a.json", b'{"my": "config"}')):
-            with self.subTest(name=name, content=content), self.assertRaisesRegex(Failure, f"^{name}: the file exists and is no .* -o, or --force$"):
+            with self.subTest(name=name, content=content), self.assertRaisesRegex(Failure, f"^{name}: the file exists and is not one of .* -o, or use --force$"):
                 read("-o", self.made(name, content))
             self.assertEqual(read("--force", "-o", name).path, name)
 
@@ -83,6 +83,10 @@ class Outputs(unittest.TestCase):
             with outputs.keeping("work", ["empty.pe"]):  # nothing failed
                 pass
         self.assertEqual(os.listdir("work"), ["empty.pe"])
+
+    def test_advice_is_given_once(self):
+        self.assertEqual(outputs.once(b"a: 7 files are stripped: link them\nb: 5 samples\nc: 9 files are stripped: link them\n"),
+                         b"a: 7 files are stripped: link them\nb: 5 samples\n")
 
     def test_parts_are_beside_the_whole(self):
         self.assertEqual(read("-o", "a.pb.gz").beside("leaks").path, "a-leaks.pb.gz")

@@ -107,7 +107,7 @@ class Command(unittest.TestCase):
         self.run_it(data=gzip.compress(b"a profile"))
         self.assertEqual(self.run_it("--url", "http://127.0.0.1:1"), 1)
         self.assertEqual(self.said, [f"{self.folder}: 1 profile from before",
-                                     "http://127.0.0.1:1/ingest: Connection refused; what is not sent waits",
+                                     "http://127.0.0.1:1/ingest: Connection refused; unsent profiles stay in the spool",
                                      f"0 profiles sent; 1 profile not sent yet, in {self.folder}: the next run sends it"])
         self.assertEqual(len(self.names()), 1)
 

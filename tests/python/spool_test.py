@@ -110,7 +110,7 @@ class Counted(unittest.TestCase):
 
     def test_losses_are_told_without_zeros(self):
         self.assertEqual(spool.Counts(sent=5).losses(), "")
-        self.assertEqual(self.SOME.losses(), "2 dropped as the spool was full, 1 refused by the server, 4 half-written")
+        self.assertEqual(self.SOME.losses(), "2 dropped because the spool was full, 1 refused by the server, 4 half-written")
 
 
 class Order(InFolder):

@@ -22,7 +22,7 @@ class Target(unittest.TestCase):
             with self.subTest(arguments=arguments), mock.patch("stackpipe.targets.say") as say:
                 read(*arguments)
                 self.assertEqual([call.args[0] for call in say.call_args_list],
-                                 [f"'{warned}' was passed to a; options of stackpipe go before the command"] * bool(warned))
+                                 [f"'{warned}' was passed to a; put options of stackpipe before the command"] * bool(warned))
 
     def test_running_targets(self):
         self.assertEqual(read("-a"), (["-a"], [], "the whole system", []))
@@ -35,7 +35,7 @@ class Target(unittest.TestCase):
         self.assertIn("unittest", title)
 
     def test_refuses_wrong_command_lines(self):
-        for wanted, arguments in (("what to record is missing: a command, or -p PID; for example: stackpipe record -- ./program", []),
+        for wanted, arguments in (("nothing to record: give a command or -p PID; for example: stackpipe record -- ./program", []),
                                   ("--pid, --all: choose one of them", ["-p", "1", "-a"]),
                                   ("--all, a command: choose one of them", ["-a", "--", "b"]),
                                   ("--pid: a process or thread is missing", ["-p", ""]),

@@ -28,8 +28,8 @@ class Emptiness(unittest.TestCase):
 
 class Signals(unittest.TestCase):
     def test_names_the_signal_if_it_has_a_name(self):
-        self.assertEqual(waits.signal_text("./a", 11), "'./a' was ended by signal 11 (SIGSEGV)")
-        self.assertEqual(waits.signal_text("./a", 40), "'./a' was ended by signal 40")
+        self.assertEqual(waits.signal_text("./a", 11), "'./a' killed by signal 11 (SIGSEGV)")
+        self.assertEqual(waits.signal_text("./a", 40), "'./a' killed by signal 40")
 
 
 class Request(unittest.TestCase):
@@ -51,8 +51,8 @@ class Request(unittest.TestCase):
 
     def test_refuses_wrong_command_lines(self):
         svg = self.svg
-        for wanted, arguments in (("what to record is missing", [svg]),
-                                  ("what to record is missing", [svg, "--"]),
+        for wanted, arguments in (("nothing to record", [svg]),
+                                  ("nothing to record", [svg, "--"]),
                                   ("--pid, a command: choose one of them", [svg, "-p", "1", "--", "b"]),
                                   ("'b': the command to record follows --", [svg, "b", "--", "c"]),
                                   (f"--output, '{svg}': choose one of them", [svg, "-o", svg, "--", "c"]),

@@ -77,7 +77,7 @@ class Watch(unittest.TestCase):
     def test_one_watch_a_folder_and_what_a_killed_one_left_goes(self):
         os.mkdir(os.path.join(self.folder, ".chunk-x"))
         first = watch.open_locked(self.folder)
-        with self.assertRaisesRegex(Failure, "another profile_run watches here"):
+        with self.assertRaisesRegex(Failure, "another profile_run is watching here"):
             watch.open_locked(self.folder)
         watch.remove_left_chunks(first)
         self.assertEqual((self.names(), len(self.said)), ([], 1))

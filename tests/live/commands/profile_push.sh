@@ -91,8 +91,8 @@ mode a 'once 500'
 put s2 4
 follow '[ "$(waiting s2)" = 0 ]' s2
 expect 'after a failure' 0 "$status"
-has 'a failure' "$url/ingest: 500; what is not sent waits" err
-has 'a failure' "$url/ingest: takes profiles again" err
+has 'a failure' "$url/ingest: 500; unsent profiles stay in the spool" err
+has 'a failure' "$url/ingest: accepts profiles again" err
 
 # The server asks the sender to wait, and the sender does.
 mode a 'once 429 Retry-After: 2'
@@ -167,7 +167,7 @@ kill $server
 wait $server 2>/dev/null
 put s5 12 13
 begin s5
-await "grep -q 'what is not sent waits' err" || fail "a server that is gone: $(cat err)"
+await "grep -q 'unsent profiles stay in the spool' err" || fail "a server that is gone: $(cat err)"
 put s5 14
 serve a "$port"
 await '[ "$(waiting s5)" = 0 ]' || fail 'a server that came back'
@@ -186,8 +186,8 @@ expect 'within the bound' 3 "$(waiting s6)"
 head -c 100000 /dev/urandom | gzip | profile-push --spool s6 --spool-size 1K 2>err; expect 'larger than all' 1 $?
 has 'larger than all' 'is dropped: there is room for 1024' err
 push s6 2>err || fail "push: $(cat err)"
-has 'dropped before' 'profile-push: s6: 3 profiles from before; so far 3 dropped as the spool was full' err
-has 'dropped ever' 'profile-push: 3 profiles sent (in all runs: 3 dropped as the spool was full)' err
+has 'dropped before' 'profile-push: s6: 3 profiles from before; so far 3 dropped because the spool was full' err
+has 'dropped ever' 'profile-push: 3 profiles sent (in all runs: 3 dropped because the spool was full)' err
 expect 'the newest arrive' '103 104 105' "$(arrived a | cut -d ' ' -f 19-)"
 
 # The disk is full: profile-push reports it and leaves no file.
@@ -259,7 +259,7 @@ push s9 --token-file basic 2>err || fail "basic: $(cat err)"
 expect 'user and password' "Basic $(printf %s "12345:$secret" | base64)" "$(tail -n 1 b/requests | cut -f 5)"
 chmod o+r token
 push s9 --token-file token 2>err; expect 'a token for everybody' 1 $?
-expect 'a token for everybody' 'profile-push: token: a token that everybody can read or change: chmod o= this file' "$(cat err)"
+expect 'a token for everybody' 'profile-push: token: everyone can read or change this token: chmod o= this file' "$(cat err)"
 push s9 --token-file nowhere 2>err; expect 'no token' 1 $?
 
 # No other server receives the token.
@@ -268,7 +268,7 @@ put s9 21
 chmod o= token
 before=$(requests b)
 push s9 --token-file token 2>err
-has 'a redirection' "$url/ingest: 302; what is not sent waits" err
+has 'a redirection' "$url/ingest: 302; unsent profiles stay in the spool" err
 expect 'a redirection' $((before + 1)) "$(requests b)"
 http_proxy=$url HTTP_PROXY=$url all_proxy=$url profile-push --spool s9 --url http://localhost:1 --token-file token 2>err
 expect 'a proxy for this machine' $((before + 1)) "$(requests b)"

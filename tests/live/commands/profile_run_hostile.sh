@@ -97,7 +97,7 @@ target=$!
 pr watch --output w --pid $target --interval 1 --duration 4 2>first &
 until compgen -G 'w/watch/.chunk-*' >/dev/null || ! kill -0 $! 2>/dev/null; do sleep 0.05; done
 pr watch --output w --pid $target --duration 1 2>err; expect 'a second one' 1 $?
-has 'a second one' 'another profile_run watches here' err
+has 'a second one' 'another profile_run is watching here' err
 wait $!; expect 'the first one' 0 $?
 pr watch --output w --pid $target --interval 0.5 --duration 0.5 2>err; expect 'after the first one' 0 $?
 kill $target

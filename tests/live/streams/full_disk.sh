@@ -143,6 +143,10 @@ if [ -n "$disk" ]; then
   for script in flamegraph hotcold; do
     fails 125 'disk/p.svg: not drawn' "$scripts/$script" disk/p.svg -- true
     [ ! -e disk/p.svg ] || fail "$script: half a picture is left"
+    # The recording is in TMPDIR, and a line names it.
+    kept=$(grep -oE '/[^ ]*/(raw|on)\.pe' err) || fail "$script: the recording is not kept: $(cat err)"
+    pe-symbolize -q "$kept" >/dev/null 2>&1 || fail "$script: the kept recording: $kept"
+    rm -r "${kept%/*}"
     echo '<svg class="flamegraph">old' >old.svg
     TMPDIR=$dir/disk fails 125 "$message" "$scripts/$script" old.svg -- true
     expect "$script: the old picture" '<svg class="flamegraph">old' "$(cat old.svg)"

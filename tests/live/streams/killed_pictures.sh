@@ -44,7 +44,7 @@ printf '#!/bin/bash\n[[ $* != *-o* ]] || "%s" "$@" 2>/dev/null\nout=$(grep -oz "
 chmod +x bin/pe-record
 PATH=$dir/bin:$PATH "$PE_SCRIPTS/profile_run" capture --output killed -- "$PE_WORKLOAD" shares 0.2 >out 2>err
 expect 'capture, pe-record killed' 125 $?
-has 'capture, pe-record killed' 'pe-record did not end in good order (exit status 137), so the run is not whole' err
+has 'capture, pe-record killed' 'pe-record did not end properly (exit status 137), so the run is not whole' err
 "$PE_SCRIPTS/profile_run" list --output killed >out 2>err
 expect 'capture, pe-record killed: runs' 1 "$(wc -l <out)"
 has 'capture, pe-record killed' 'not finished: 1 capture,' err

@@ -13,13 +13,13 @@ NAME = "stackpipe"
 #: Each command, its module, its text in --help, and its manual page.
 COMMANDS = {
     "record": ("record", "record where CPU time goes, and draw a flame graph", "stackpipe"),
-    "waits": ("waits", "the same, with the time that threads wait", "hotcold"),
-    "heap": ("heap", "draw the memory peak, the leaks and the allocations of a program", "malloctrace"),
-    "diff": ("diff", "show what differs between two profiles", "flamediff"),
-    "top": ("top", "print the functions that use most", "stacktop"),
+    "waits": ("waits", "the same, including the time that threads wait", "hotcold"),
+    "heap": ("heap", "draw a program's memory peak, leaks and allocations", "malloctrace"),
+    "diff": ("diff", "show the differences between two profiles", "flamediff"),
+    "top": ("top", "print the functions that use the most", "stacktop"),
     "check": ("front", "report what can be recorded here, and what is missing", "pe-record"),
-    "runs": ("runs.commands", "keep profiles, list and compare them, watch a server, gate a merge", "profile_run"),
-    "merge": ("merge.merge_fleet", "add up the folded text of many machines", "merge_fleet"),
+    "runs": ("runs.commands", "keep, list and compare profiles, watch a server, gate merges", "profile_run"),
+    "merge": ("merge.merge_fleet", "add up folded text from many machines", "merge_fleet"),
     "help": ("front", "open the manual page of a command or a tool", "stackpipe"),
 }
 #: The other manual pages.
@@ -71,7 +71,7 @@ def check(arguments: Sequence[str], tools: Tools) -> int:
     if line.has("version"):
         print_version(NAME, tools)
     if line.operands or line.command is not None:
-        raise UsageError("check: it has no arguments")
+        raise UsageError("check: takes no arguments")
     from stackpipe.record import best_engine
 
     statuses, text = tools.read([["pe-record", "--check"]])

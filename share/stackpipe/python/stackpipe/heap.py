@@ -73,7 +73,7 @@ def trace(target: targets.Target, stream: str, output: outputs.Output, tools: pi
     status = pipeline.wait_for(recorders[0])
     pipeline.stop_listening(tools)
     if is_ended and not output.is_quiet:
-        say(f"the command was ended after {target.limit[1]} s (-d)")
+        say(f"stopped the command after {target.limit[1]} s (-d)")
     return 0 if is_ended else status
 
 

@@ -45,14 +45,14 @@ FORMS = {
 def options(forms: Sequence[str], default: str = DEFAULT) -> tuple[Option, ...]:
     """Returns the options of a command that writes these forms."""
     suffixes = " ".join(dict.fromkeys(FORMS[name].suffix for name in forms))
-    return (Option("output", "o", "FILE", f"the result (default {default}); its suffix chooses the form: {suffixes}"),
-            Option("format", "", "FORM", f"the form: {', '.join(forms)}", choices=tuple(forms)), *_COMMON)
+    return (Option("output", "o", "FILE", f"the output (default {default}); its suffix selects the format: {suffixes}"),
+            Option("format", "", "FORM", f"the format: {', '.join(forms)}", choices=tuple(forms)), *_COMMON)
 
 
 _COMMON = (
-    Option("open", "", "", "open the result in the browser"),
-    Option("force", "", "", "replace a file of another kind"),
-    Option("verbose", "v", "", "print the pipelines that run, and all figures"),
+    Option("open", "", "", "open the output in the browser"),
+    Option("force", "", "", "overwrite a file of another kind"),
+    Option("verbose", "v", "", "print the pipelines that run, and all statistics"),
     Option("quiet", "q", "", "print only errors"),
 )
 
@@ -98,9 +98,9 @@ def read_output(line: CommandLine, forms: Sequence[str] = tuple(FORMS), otherwis
     form = line.last("format") or form_of(path) or otherwise
     if not form:
         suffixes = dict.fromkeys(FORMS[name].suffix for name in forms)
-        raise UsageError(f"--output: the suffix of '{path}' is none of {' '.join(suffixes)}; choose one, or give --format")
+        raise UsageError(f"--output: the suffix of '{path}' is not one of {' '.join(suffixes)}; choose one of these, or use --format")
     if form not in FORMS:
-        raise UsageError(f"--format: unknown form '{form}'; the forms are {', '.join(forms)}")
+        raise UsageError(f"--format: unknown format '{form}'; the formats are {', '.join(forms)}")
     if form not in forms:
         raise UsageError(f"--output: '{path}' would be {form}, which this command does not write; it writes {', '.join(forms)}")
     output = Output(path_of(path), form, line.has("open"), line.has("quiet"))
@@ -132,7 +132,7 @@ def form_of(path: str) -> str:
 
 
 def check_replaceable(output: Output, is_forced: bool) -> None:
-    """Raises Failure if the output cannot be written, or would replace a file of another kind."""
+    """Raises Failure if the output cannot be written, or would overwrite a file of another kind."""
     try:
         files.check_writable(output.path)
     except Failure as failure:
@@ -147,11 +147,11 @@ def check_replaceable(output: Output, is_forced: bool) -> None:
     except OSError as error:
         if os.path.islink(output.path):
             return  # a link is replaced, and its file stays
-        raise Failure(f"{output.path}: {error.strerror}; give another name with -o, or --force") from None
+        raise Failure(f"{output.path}: {error.strerror}; choose another name with -o, or use --force") from None
     if output.form == "pprof":
         head = unpacked(head)
     if head and not FORMS[output.form].begins.match(head):
-        raise Failure(f"{output.path}: the file exists and is no {output.form} of ours; give another name with -o, or --force")
+        raise Failure(f"{output.path}: the file exists and is not one of stackpipe's {output.form} files; choose another name with -o, or use --force")
 
 
 def unpacked(head: bytes) -> bytes:
@@ -201,7 +201,16 @@ def forward(said: BinaryIO, is_needed: bool, but: re.Pattern[bytes] | None = Non
     said.seek(0)
     text = said.read()
     if is_needed:
-        say_lines(text_of(but.sub(b"", text) if but else text))
+        say_lines(text_of(once(but.sub(b"", text) if but else text)))
+
+
+def once(text: bytes) -> bytes:
+    """Returns the messages of several tools without lines that differ only in the name of the tool or in numbers: two recordings
+    of one target lead to the same advice."""
+    lines: dict[bytes, bytes] = {}
+    for line in text.splitlines(keepends=True):
+        lines.setdefault(re.sub(rb"[0-9]+", b"0", line.partition(b": ")[2]), line)
+    return b"".join(lines.values())
 
 
 def show(path: str) -> None:

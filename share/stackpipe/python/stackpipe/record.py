@@ -12,15 +12,15 @@ from stackpipe.options import HELP, VERSION, Option
 NAME = "stackpipe"
 OWN_FAILURE = 125
 USAGE = """Usage: stackpipe record [OPTION]... {[--] COMMAND [ARGUMENT]... | -p PID | -t TID | -a}
-Record where CPU time goes, and draw a flame graph.  Ctrl-C stops it, and it still draws.
+Record where CPU time goes and draw a flame graph.  Ctrl-C ends the recording; the graph is still drawn.
 """
 OPTIONS = (
     *targets.OPTIONS,
     Option("event", "e", "EVENT", "the event to sample, as for pe-record(1) (default: CPU time)"),
-    Option("engine", "", "NAME", "the engine of pe-record(1) (default: the best that works here)"),
-    Option("span", "", "FUNC", "only what happens inside calls of FUNC, as for pe-record(1)"),
-    Option("longer", "", "TIME", "with --span: only inside calls that take longer than TIME (50ms)"),
-    Option("lines", "", "", "add the file and line of each frame to its name, if they are known"),
+    Option("engine", "", "NAME", "the engine for pe-record(1) (default: the best one that works here)"),
+    Option("span", "", "FUNC", "record only what happens inside calls of FUNC, as for pe-record(1)"),
+    Option("longer", "", "TIME", "with --span: only calls that take longer than TIME, such as 50ms"),
+    Option("lines", "", "", "add file and line to the name of each frame, where known"),
     *outputs.OPTIONS,
     HELP,
     VERSION,

@@ -12,7 +12,7 @@ TID = Option("tid", "t", "TID[,TID]", "record these threads")
 ALL = Option("all", "a", "", "record the whole system")
 CHILDREN = Option("children", "", "", "with --pid: record also the processes that they have started")
 DURATION = Option("duration", "d", "S", "stop after S seconds; a command that still runs gets SIGTERM")
-FREQ = Option("freq", "F", "HZ", "samples a second and CPU; max: as many as the kernel allows (default 997 for commands, else 99)")
+FREQ = Option("freq", "F", "HZ", "samples per second on each CPU, or max: the kernel's limit (default 997 for a command, else 99)")
 OPTIONS = (PID, CHILDREN, TID, ALL, DURATION, FREQ)
 _HZ = re.compile(r"(?=.*[1-9])[0-9]{1,9}(\.[0-9]{1,9})?")
 #: Options of ours, and the values with which they look misplaced among the arguments of a command.
@@ -38,11 +38,11 @@ def read_target(line: CommandLine, example: str) -> Target:
         names = [f"--{name}" for name in chosen] + ["a command"] * bool(command)
         raise UsageError(f"{', '.join(names)}: choose one of them")
     if not chosen and not command:
-        raise UsageError(f"what to record is missing: a command, or -p PID; for example: {example}")
+        raise UsageError(f"nothing to record: give a command or -p PID; for example: {example}")
     if line.has("children") and "pid" not in chosen:
         raise UsageError("--children: only with --pid")
     if line.has("freq") and not (line.last("freq") == "max" or _HZ.fullmatch(line.last("freq"))):
-        raise UsageError(f"--freq: not a number of samples a second, or max: '{line.last('freq')}'")
+        raise UsageError(f"--freq: not a number of samples per second, or max: '{line.last('freq')}'")
     if command and not command[0]:
         raise UsageError("the name of the command is empty")
     duration = line.last("duration")
@@ -68,7 +68,7 @@ def warn_of_misplaced(command: list[str]) -> None:
     """Prints a warning if the arguments of a command have an option that looks like one of ours."""
     for option, value in zip(command[1:], command[2:]):
         if option in _MISPLACED and _MISPLACED[option].fullmatch(value):
-            say(f"'{option} {value}' was passed to {command[0]}; options of stackpipe go before the command")
+            say(f"'{option} {value}' was passed to {command[0]}; put options of stackpipe before the command")
             return
 
 

@@ -14,11 +14,11 @@ name that stackpipe runs list prints, latest, previous, or a folder.
 #: Options that stacktop(1) has, too.
 PASSED = (
     Option("top", "n", "N", "rows (default 20)"),
-    Option("total", "", "", "sort by the time in a function and all that it calls"),
-    Option("callers", "", "FN", "who calls the function FN"),
-    Option("callees", "", "FN", "whom the function FN calls"),
-    Option("tree", "", "", "print the calls as a tree"),
-    Option("hints", "", "", "add what usually helps with such functions"),
+    Option("total", "", "", "sort by the time in a function and its callees"),
+    Option("callers", "", "FN", "show the callers of the function FN"),
+    Option("callees", "", "FN", "show the functions that FN calls"),
+    Option("tree", "", "", "print a call tree"),
+    Option("hints", "", "", "add advice for well-known functions"),
 )
 OPTIONS = (*PASSED, Option("verbose", "v", "", "print the pipelines that run"), HELP, VERSION)
 

@@ -19,7 +19,7 @@ NAME = "stackpipe"
 OWN_FAILURE = 125
 USAGE = """Usage: stackpipe waits [OPTION]... {[--] COMMAND [ARGUMENT]... | -p PID | -t TID | -a}
 Draw where a program runs, in warm colours, and where it waits, in cold ones.  Widths are time, added up over threads.
-Ctrl-C stops it, and it still draws.
+Ctrl-C ends the recording; the graph is still drawn.
 """
 KEEP = Option("keep", "", "DIR", "keep streams and folded stacks in the folder DIR")
 #: A stream holds one recording; a flame graph of waits joins two.
@@ -128,7 +128,7 @@ class HeldCommand:
             self._process.terminate()
         pipeline.wait_for(self._process)
         if limit and limit[0] and not is_stopped:
-            say(f"the command was ended after {limit[1]} s (-d)")
+            say(f"stopped the command after {limit[1]} s (-d)")
         return 0
 
     def ended_by(self) -> int:
@@ -222,7 +222,7 @@ def signal_text(command: str, number: int) -> str:
         name = f" ({signal.Signals(number).name})"
     except ValueError:  # a real-time signal
         name = ""
-    return f"'{command}' was ended by signal {number}{name}"
+    return f"'{command}' killed by signal {number}{name}"
 
 
 def wait_for_recorders(recorders: Sequence[subprocess.Popen], request: Request, work: str) -> None:
@@ -247,9 +247,9 @@ def wait_for_recorders(recorders: Sequence[subprocess.Popen], request: Request, 
     said = {stream: messages_of(work, stream) for stream in streams}
     # It is no news that a target only runs or only waits.
     hides_nothing = failed or request.is_verbose or all(_NOTHING.search(text) for text in said.values())
-    for stream in failed or streams:
-        if failed or not request.output.is_quiet:
-            say_lines(text_of(said[stream] if hides_nothing else _NOTHING.sub(b"", said[stream])))
+    if failed or not request.output.is_quiet:
+        text = b"".join(said[stream] for stream in failed or streams)
+        say_lines(text_of(outputs.once(text if hides_nothing else _NOTHING.sub(b"", text))))
     if failed:
         usage = [2 for stream in failed if streams[stream].returncode == 2]
         raise Failure(f"not recorded{files.why_not_written(work)}", usage[0] if usage else None)

@@ -123,7 +123,7 @@ def read_names(line: CommandLine) -> list[str]:
     for name in [] if is_remote(line) else names:
         if not (os.path.isfile(name) and os.access(name, os.R_OK)):
             missing += 1
-            say(f"{name}: {'no file that can be read' if os.path.exists(name) else 'No such file or directory'}")
+            say(f"{name}: {'not a readable file' if os.path.exists(name) else 'No such file or directory'}")
     if missing:
         raise Failure(f"{missing} of {len(names)} files missing: nothing is written")
     if any(line.has(name) for name in _ENGINES):  # merges run in another folder

@@ -54,7 +54,7 @@ def token_of(names: Sequence[str]) -> str:
     """Returns names as one word that no shell changes; raises Failure if it is too long for a command line."""
     token = base64.b64encode(b"".join(os.fsencode(name) + b"\0" for name in names)).decode()
     if len(token) > _MOST_LETTERS:
-        raise Failure(f"{names[0]}: {len(names)} names from this on are too long for a command line: use a smaller --fan-in")
+        raise Failure(f"{names[0]} and the {len(names) - 1} names after it are too long for a command line: use a smaller --fan-in")
     return token
 
 
@@ -67,7 +67,7 @@ class Parallel:
         self._ssh = shlex.join([*_SSH, *(["-F", os.path.abspath(ssh_config)] if ssh_config else [])])
         self.slots = jobs * max(len(hosts), 1)
         if ssh_config and not os.access(ssh_config, os.R_OK):
-            raise Failure(f"--ssh-config: {ssh_config}: no file that can be read")
+            raise Failure(f"--ssh-config: {ssh_config}: not a readable file")
 
     def merge_branches(self, names: list[str], levels: Sequence[Level]) -> Merged:
         """Runs levels of the tree.  The first runs on the hosts, which send their results; the others run here."""
@@ -99,7 +99,7 @@ class Parallel:
                 failed += 1
                 if number in outcomes:
                     say(f"{outcomes[number].host}: a merge ended with status {outcomes[number].status}, "
-                        f"of {len(group)} files from this on: {group[0]}")
+                        f"of {len(group)} files starting with {group[0]}")
             totals.append(report)
         if failed:
             raise self._merger.failure_of(failed, len(groups))

@@ -49,13 +49,13 @@ def ingest_url(address: str, allows_http: bool) -> str:
     if parts.scheme not in ("https", "http"):
         raise UsageError("--url: neither https nor http")
     if parts.username or parts.password:
-        raise UsageError("--url: a password in an address can be seen by everybody: put USER:PASSWORD into a --token-file")
+        raise UsageError("--url: everyone can see a password in an address: put USER:PASSWORD into a --token-file")
     if "?" in address or "#" in address:
         raise UsageError("--url: only the server's address, without ? and #")
     if not re.fullmatch(r"[^/@%<>^{}|\[\]\"']+", host) or (":" in host and not parts.netloc.rpartition("@")[2].startswith("[")):
         raise UsageError("--url: not an address: a host is missing or wrong")
     if parts.scheme == "http" and not allows_http and not is_this_machine(host):
-        raise UsageError("--url: http shows profiles and token to everybody on the way: use https, or --insecure-http")
+        raise UsageError("--url: http shows profiles and token to anyone on the network: use https, or --insecure-http")
     path = parts.path.rstrip("/")
     path = path if path.endswith("/ingest") else f"{path}/ingest"
     netloc = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
@@ -116,10 +116,10 @@ def read_token(path: str) -> Token:
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from None
     if status.st_mode & (stat.S_IROTH | stat.S_IWOTH):
-        raise Failure(f"{path}: a token that everybody can read or change: chmod o= this file")
+        raise Failure(f"{path}: everyone can read or change this token: chmod o= this file")
     line = text.partition("\n")[0].removesuffix("\r")
     if len(text) == _MOST_TOKEN_BYTES or not re.fullmatch("[!-~]+", line):
-        raise Failure(f"{path}: holds no token: one line of letters, digits and signs is needed")
+        raise Failure(f"{path}: contains no token: one line of letters, digits and signs is needed")
     user, colon, secret = line.partition(":")
     if not colon:
         return Token("", line)
@@ -243,7 +243,7 @@ class Server:
         try:
             trust = ssl.create_default_context(cafile=ca_file or None)
         except (OSError, ssl.SSLError):
-            raise Failure(f"{ca_file}: holds no certificates") from None
+            raise Failure(f"{ca_file}: contains no certificates") from None
         trust.minimum_version = ssl.TLSVersion.TLSv1_2
         # http to this machine must not use a proxy.
         self._must_be_here = url.startswith("http:") and not allows_http
@@ -354,7 +354,7 @@ def reason_of(error: object) -> str:
     if isinstance(error, ssl.SSLError):
         reason = (error.reason or str(error)).replace("_", " ").lower()
         if reason in ("wrong version number", "record layer failure", "packet length too long", "http request"):
-            return f"no https is spoken there (http://..., if it is this machine): SSL: {reason}"
+            return f"it does not speak https (use http://... if it is this machine): SSL: {reason}"
         return f"SSL: {reason}"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror

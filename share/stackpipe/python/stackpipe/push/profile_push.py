@@ -17,24 +17,24 @@ from stackpipe.push.spool import LAST_TIME_MS, MOST_PROFILE_BYTES, Counts, Outbo
 
 NAME = "profile-push"
 USAGE = """Usage: profile-push [OPTION]... [FILE]
-Keep profiles on disk until a server has taken them.
+Keep profiles on disk until a server has accepted them.
 """
 OPTIONS = (
-    Option("spool", "", "DIR", "where profiles wait (default profiles/watch/spool)"),
-    Option("spool-size", "", "SIZE", "drop the oldest beyond so many bytes (default 256M)"),
-    Option("name", "", "APP", "what the profile is of (default stackpipe)"),
-    Option("label", "", "KEY=VALUE", "more of it; hostname is there by itself", repeats=True),
-    Option("from", "", "S", "Unix time at which it begins (default --until)"),
-    Option("until", "", "S", "Unix time at which it ends (default now)"),
+    Option("spool", "", "DIR", "folder where profiles wait (default profiles/watch/spool)"),
+    Option("spool-size", "", "SIZE", "drop the oldest profiles beyond this size (default 256M)"),
+    Option("name", "", "APP", "name of the application (default stackpipe)"),
+    Option("label", "", "KEY=VALUE", "a label; hostname is added automatically", repeats=True),
+    Option("from", "", "S", "Unix time of the profile's start (default --until)"),
+    Option("until", "", "S", "Unix time of its end (default now)"),
     Option("rate", "", "HZ", "samples a second"),
-    Option("url", "", "URL", "send what waits to this server; https unless it says http"),
-    Option("follow", "", "", "go on, also after failures, until standard input ends"),
-    Option("patience", "", "S", "seconds to send what is left then (default 5)"),
-    Option("timeout", "", "S", "seconds without a byte that are a failure (default 30)"),
-    Option("token-file", "", "FILE", "holds the bearer token, or USER:PASSWORD"),
+    Option("url", "", "URL", "send waiting profiles to this server, by https unless it says http"),
+    Option("follow", "", "", "continue, even after failures, until standard input ends"),
+    Option("patience", "", "S", "seconds to send what is left at the end (default 5)"),
+    Option("timeout", "", "S", "fail after S seconds without traffic (default 30)"),
+    Option("token-file", "", "FILE", "a file with the bearer token, or USER:PASSWORD"),
     Option("ca-file", "", "FILE", "trust the certificates in FILE, not the system's"),
-    Option("tenant", "", "ID", "the tenant, of a server that has several"),
-    Option("insecure-http", "", "", "allow http, which everybody on the way can read"),
+    Option("tenant", "", "ID", "the tenant, if the server has several"),
+    Option("insecure-http", "", "", "allow http, which anyone on the network can read"),
     Option("dry-run", "", "", "only check the options"),
     HELP,
     VERSION,
@@ -332,20 +332,20 @@ class Sender:
             kind = answer.status, re.sub("[0-9]", "", answer.message()) if answer.status == 0 else ""
             if kind not in self._failures:
                 self._failures.add(kind)
-                say(f"{self._server.url}: {answer.message()}; what is not sent waits")
+                say(f"{self._server.url}: {answer.message()}; unsent profiles stay in the spool")
             return False
         self._outbox.remove(name, verdict)
         if verdict == "refused" and answer.status not in self._refusals:
             self._refusals.add(answer.status)
             say(f"{self._server.url}: a profile is refused: {answer.message()}")
         if self._failures:
-            say(f"{self._server.url}: takes profiles again")
+            say(f"{self._server.url}: accepts profiles again")
         self._failures.clear()
         return True
 
     def _say_unreadable(self) -> None:
         for name in sorted(self._outbox.unreadable - self._unreadable):
-            say(f"{name}: cannot be read, and is left there")
+            say(f"{name}: cannot be read, and stays there")
         self._unreadable |= self._outbox.unreadable
 
 

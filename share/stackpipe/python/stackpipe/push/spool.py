@@ -35,7 +35,7 @@ _MEMBER = b"\x1f\x8b\x08\x10\0\0\0\0\0\xff"
 _MEMBER_END = b"\0\x03\0\0\0\0\0\0\0\0\0"
 _CONTENT = re.compile(re.escape(_MEMBER) + rb"stackpipe-push 1 ([0-9]{1,9}) ([^\0]+)" + re.escape(_MEMBER_END) + rb"(.*)", re.DOTALL)
 #: The kinds of counts, and their text in messages; empty: not a loss.
-_COUNTED = {"sent": "", "dropped": "dropped as the spool was full", "refused": "refused by the server", "damaged": "half-written"}
+_COUNTED = {"sent": "", "dropped": "dropped because the spool was full", "refused": "refused by the server", "damaged": "half-written"}
 
 
 class SpoolName(NamedTuple):
@@ -96,7 +96,7 @@ class Counts(dict):
         return Counts(**{name: max(count - before[name], 0) for name, count in self.items()})
 
     def losses(self) -> str:
-        """Returns text such as "2 dropped as the spool was full, 1 refused by the server"; empty if nothing is lost."""
+        """Returns text such as "2 dropped because the spool was full, 1 refused by the server"; empty if nothing is lost."""
         return ", ".join(f"{self[name]} {loss}" for name, loss in _COUNTED.items() if loss and self[name])
 
 

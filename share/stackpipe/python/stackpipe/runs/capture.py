@@ -160,7 +160,7 @@ def make_run(making: Making) -> Captured:
         raise Failure(f"nothing was recorded{files.why_not_written(draft.folder)}", status or OWN_FAILURE)
     work = read_work(settings, draft)
     if closing is None:
-        keep_draft(making, f"{mode.recorder} did not end in good order (exit status {status}), so the run is not whole"
+        keep_draft(making, f"{mode.recorder} did not end properly (exit status {status}), so the run is incomplete"
                    f"{files.why_not_written(draft.folder)}")
     if not target.workload and status != 0:
         say(f"{mode.recorder}: exit status {status}")
@@ -213,7 +213,7 @@ def record(making: Making) -> tuple[int, bool]:
     if making.mode.recorder == "malloctrace" and making.mode.has_limit:
         # malloctrace has no time limit and ends with its program.  SIGINT ends both.
         if not pipeline.wait_or_interrupt(process, float(making.mode.seconds)):
-            say(f"the command was ended after {making.mode.seconds} s (--duration)")
+            say(f"stopped the command after {making.mode.seconds} s (--duration)")
     status = pipeline.wait_for(process)
     pipeline.stop_listening(making.tools)
     if draft.printed:

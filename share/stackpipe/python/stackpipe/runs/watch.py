@@ -257,7 +257,7 @@ def open_locked(folder: str) -> str:
     try:  # the lock lasts as long as the process
         fcntl.flock(os.open(opened, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise Failure(f"{folder}: another profile_run watches here; give one of them another --output") from None
+        raise Failure(f"{folder}: another profile_run is watching here; give one of them another --output") from None
     return opened
 
 
