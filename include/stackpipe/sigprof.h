@@ -37,8 +37,9 @@ enum sp_sigprof_threads {
   SP_SIGPROF_THIS_THREAD = 1  /* the thread that calls start, and those that add themselves */
 };
 
-/* A field that is 0 has its default, which its comment names first.  Later versions append fields to
- * both structures, and change nothing else of them: `size` tells the library which ones exist. */
+/* A field that is 0 has its default, which its comment names first.  Later versions append fields
+ * to both structures, and change nothing else of them: `size` tells the library which ones exist.
+ */
 typedef struct sp_sigprof_options {
   size_t size;          /* sizeof(sp_sigprof_options): SP_SIGPROF_OPTIONS sets it */
   uint32_t hz;          /* 99; samples per second of each thread's time, 1 to 1000 */
@@ -80,7 +81,7 @@ enum sp_sigprof_result {
   SP_SIGPROF_BAD_FD = 2,       /* not open for writing, or no descriptor is left: see errno */
   SP_SIGPROF_RUNNING = 3,      /* already started */
   SP_SIGPROF_NOT_RUNNING = 4,  /* not started in this process; fork(2) does not inherit it */
-  SP_SIGPROF_SIGNAL_TAKEN = 5, /* the program has a handler of its own for SIGPROF */
+  SP_SIGPROF_SIGNAL_TAKEN = 5, /* the program has its own handler for SIGPROF */
   SP_SIGPROF_NO_TIMER = 6,     /* the kernel refused a timer: see errno */
   SP_SIGPROF_NO_MEMORY = 7,    /* not enough memory: see errno */
   SP_SIGPROF_NO_THREAD = 8,    /* the library's thread could not start: see errno */

@@ -48,7 +48,7 @@ Fd listen_at(const std::string& name) {
   constexpr int kBacklog = 1 << 16;
   if (!listener || ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
       ::listen(listener.get(), kBacklog) != 0)
-    throw_errno("socket for programs that are looked into", errno);
+    throw_errno("socket for recorded programs", errno);
   return listener;
 }
 
@@ -188,7 +188,7 @@ void Listener::bound_silent(bool are_strangers) {
   if (silent <= (are_strangers ? kMostSilentStrangers : kMostSilent))
     return;
   connections_.erase(std::find_if(connections_.begin(), connections_.end(), is_one));
-  refuse(are_strangers ? "of another user that said nothing" : "that said nothing");
+  refuse(are_strangers ? "of another user that sent nothing" : "that said nothing");
 }
 
 bool Listener::receive_all(pid_t pid, const OnFile& on_file) {
@@ -218,9 +218,9 @@ void Listener::take(const Connection& from, Message& message, const OnFile& on_f
   else if (message.fds.size() == 1)
     on_file(from.pid, std::move(message.fds.front()));
   else if (message.is_cut)
-    refuse("for want of descriptors (ulimit -n)");
+    refuse("for lack of descriptors (ulimit -n)");
   else if (message.fds.empty() && message.text.size() > 1 && refused_.size() < kMostReasons)
-    refuse("of a process that is not looked into: " + message.text + ":");
+    refuse("of a process that is not recorded: " + message.text + ":");
   else
     refuse("that sent no shared memory");
 }

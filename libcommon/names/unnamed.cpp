@@ -17,9 +17,9 @@ const char* describe(Unnamed reason) {
     case Unnamed::kNone:
       return "named";
     case Unnamed::kNotMapped:
-      return "outside of all code, as where code has no frame pointers to follow";
+      return "not in mapped code (broken frame-pointer chain?)";
     case Unnamed::kNoMap:
-      return "made at run time, without a readable perf map or jitdump";
+      return "generated at run time, without a readable perf map or jitdump";
     case Unnamed::kNotInMap:
       return "not in the program's perf map or jitdump";
     case Unnamed::kNotWritten:
@@ -27,7 +27,7 @@ const char* describe(Unnamed reason) {
     case Unnamed::kKernelHidden:
       return "in the kernel, whose symbols are hidden";
     case Unnamed::kOtherKernel:
-      return "in a kernel that is not running here";
+      return "in a kernel other than the running one";
     case Unnamed::kNotInKernel:
       return "in the kernel, not in /proc/kallsyms";
     case Unnamed::kFileMissing:
@@ -35,13 +35,13 @@ const char* describe(Unnamed reason) {
     case Unnamed::kBuildIdDiffers:
       return "in files whose build id differs";
     case Unnamed::kFileDenied:
-      return "in files that may not be read";
+      return "in files that cannot be read";
     case Unnamed::kFileUnusable:
-      return "in files that are no usable ELF";
+      return "in files that are not usable ELF files";
     case Unnamed::kStripped:
       return "in files stripped of symbols";
     case Unnamed::kNotCovered:
-      return "in no symbol of their file";
+      return "outside all symbols of their file";
   }
   return "";
 }
@@ -148,25 +148,40 @@ double hidden_percent(std::uint64_t samples, const FrameCounts& counts) {
 
 }  // namespace
 
-std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_servers,
-                                           const std::function<bool(std::string_view)>& is_go) {
-  constexpr std::size_t kMostLines = 3;
-  std::vector<std::string> lines;
+namespace {
+
+std::string fix_of_stripped(bool is_one, bool has_servers) {
+  return fmt::format("{}install {}, {}or link {} without -s",
+                     has_servers ? "the servers of DEBUGINFOD_URLS lack the symbols: " : "",
+                     is_one ? "its -dbgsym package" : "their -dbgsym packages",
+                     has_servers ? "" : "set DEBUGINFOD_URLS, ", is_one ? "it" : "them");
+}
+
+}  // namespace
+
+std::string describe_stripped(const FrameCounts& counts, bool has_servers,
+                              const std::function<bool(std::string_view)>& is_go) {
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::string> named;
+  std::size_t files = 0, of_go = 0;
   for (const auto& [module, samples] : counts.hiding(Unnamed::kStripped)) {
     const double share = hidden_percent(samples, counts);
-    if (share < kLeastHiddenPercent || lines.size() == kMostLines)
+    if (share < kLeastHiddenPercent)
       break;
-    const char* const cure =
-        is_go(module) ? "build it without -ldflags=-s"
-        : has_servers ? "the servers of DEBUGINFOD_URLS do not have them: install its -dbgsym "
-                        "package, or link it without -s"
-                      : "install its -dbgsym package, set DEBUGINFOD_URLS, or link it without -s";
-    lines.push_back(
-        fmt::format("{} is stripped: {:.1f} % of the samples have frames of it without "
-                    "a name; {}",
-                    in_quotes(module), share, cure));
+    of_go += is_go(module) ? 1 : 0;
+    if (++files <= kMostNamed)
+      named.push_back(fmt::format("{} ({:.1f} % of the samples)", in_quotes(module), share));
   }
-  return lines;
+  if (files == 0)
+    return {};
+  if (files > kMostNamed)
+    named.push_back(fmt::format("{} more", files - kMostNamed));
+  const bool is_one = files == 1;
+  std::string fix = of_go < files ? fix_of_stripped(is_one, has_servers) : "";
+  if (of_go > 0)
+    fix += std::string(fix.empty() ? "" : "; ") + "build Go programs without -ldflags=-s";
+  return fmt::format("{} {} stripped, so frames have no names: {}", fmt::join(named, ", "),
+                     is_one ? "is" : "are", fix);
 }
 
 std::string describe_unwritten(const FrameCounts& counts) {

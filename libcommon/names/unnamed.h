@@ -17,7 +17,7 @@ namespace pe::names {
 enum class Unnamed : std::uint8_t {
   kNone,          ///< the frame has a name
   kNotMapped,     ///< nothing was mapped at the address
-  kNoMap,         ///< code made at run time, without a readable perf map or jitdump
+  kNoMap,         ///< code generated at run time, without a readable perf map or jitdump
   kNotInMap,      ///< the perf map or jitdump has no entry
   kNotWritten,    ///< the program has not written its jitdump to the end
   kKernelHidden,  ///< /proc/kallsyms is restricted or missing
@@ -100,11 +100,11 @@ class FrameCounts {
 /// symbols, 20 in files that are gone"; empty if all frames have a name.
 std::string describe(const FrameCounts& counts);
 
-/// Returns a line for each of the stripped files that hide most names: its share of the samples,
-/// and how to get its symbols.  `has_servers`: debuginfod servers were queried.  `is_go` returns
-/// whether Go built a file.
-std::vector<std::string> describe_stripped(const FrameCounts& counts, bool has_servers,
-                                           const std::function<bool(std::string_view)>& is_go);
+/// Returns a line about the stripped files that hide most names: their shares of the samples, and
+/// how to get their symbols; empty if they hide few.  `has_servers`: debuginfod servers were
+/// queried.  `is_go` returns whether Go built a file.
+std::string describe_stripped(const FrameCounts& counts, bool has_servers,
+                              const std::function<bool(std::string_view)>& is_go);
 
 /// Returns a line for the jitdumps that are not written to their end; empty if that hides few
 /// names.

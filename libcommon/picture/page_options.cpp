@@ -162,7 +162,7 @@ void add_page_options(po::options_description& options) {
       ("title", text("TEXT"), "title of the flame graph")                     //
       ("subtitle", text("TEXT"), "second line of the title (default: none)")  //
       ("width", one_of("PX|auto", "auto"),
-       "width in pixels, or auto: that of the window (default)")                     //
+       "width in pixels, or auto: the window's width (default)")                     //
       ("height", text("PX"), "height of a frame in pixels (default 18)")             //
       ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1 pixels)")  //
       ("fonttype", text("FONT"), "font family (default system-ui)")                  //

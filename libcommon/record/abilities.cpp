@@ -70,7 +70,7 @@ void add_counters(Abilities& found) {
   const int own = try_own_counter();
   found.has_perf = own == 0;
   const std::string denied =
-      "a seccomp filter, as containers have (docker run --cap-add PERFMON), or paranoid above 2";
+      "a seccomp filter, as in containers (docker run --cap-add PERFMON), or paranoid above 2";
   found.lines.push_back(tried("perf_event_open: own processes", own, denied));
   found.lines.push_back(
       tried("perf_event_open: kernel stacks", try_counter("cpu-clock", true, {.pid = 0}),

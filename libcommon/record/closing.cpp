@@ -39,7 +39,7 @@ std::string describe_quality(std::uint64_t lost, const unwind::StackCounts& coun
   return fmt::format("{} lost{}{}", lost, share.empty() ? "" : ", ", share);
 }
 
-void add_stacks(Closing& closing, const unwind::StackCounts& counts, std::string_view if_cut) {
+void add_stacks(Closing& closing, const unwind::StackCounts& counts, const StackFixes& fixes) {
   // Some threads always start or end within functions that no table describes.
   constexpr std::uint64_t kUsualPercent = 5;
   const std::uint64_t incomplete = counts.stacks - counts.complete;
@@ -54,7 +54,7 @@ void add_stacks(Closing& closing, const unwind::StackCounts& counts, std::string
   if (counts.cut * 100 > counts.stacks)
     closing.doubt(
         fmt::format("{} cut at {} KiB", plural(counts.cut, "stack"), unwind::cut_kib(counts)),
-        if_cut);
+        fixes.if_cut);
   if (!counts.unopened.empty()) {
     std::uint64_t unopened = 0;
     for (const auto& [module, count] : counts.unopened)
@@ -65,7 +65,7 @@ void add_stacks(Closing& closing, const unwind::StackCounts& counts, std::string
   }
   if (counts.foreign > 0)
     closing.doubt(plural(counts.foreign, "stack") + " of 32-bit programs not walked",
-                  "use --call-graph fp");
+                  fixes.if_foreign);
   closing.detail(unwind::describe_rest(counts));
 }
 

@@ -37,7 +37,10 @@ struct Closing {
 std::string describe_quality(std::uint64_t lost, const unwind::StackCounts& counts);
 
 /// Adds the details of these stacks, and doubts: many are incomplete, or some were not walked.
-/// `if_cut` is the fix for stacks that are deeper than their copies.
-void add_stacks(Closing& closing, const unwind::StackCounts& counts, std::string_view if_cut);
+struct StackFixes {
+  std::string_view if_cut;      ///< for stacks that are deeper than their copies
+  std::string_view if_foreign;  ///< for those of 32-bit programs
+};
+void add_stacks(Closing& closing, const unwind::StackCounts& counts, const StackFixes& fixes);
 
 }  // namespace pe::record

@@ -81,8 +81,7 @@ class Ending {
 /// Messages for the function of on_stall(), and for the closing lines if the output was cut off.
 inline constexpr const char* kReaderStalls =
     "the recording is over; waiting for the reader of the stream (another signal cuts it off)";
-inline constexpr const char* kCutOff =
-    "the output was cut off, because its reader had not read it all";
+inline constexpr const char* kCutOff = "the output was cut off before its reader had read it all";
 inline constexpr const char* kCutOffFix = "write to a file with --output";
 
 }  // namespace pe::record

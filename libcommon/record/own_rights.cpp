@@ -21,6 +21,13 @@ bool has_capability(Capability capability) {
   return status && (status->effective_capabilities >> static_cast<unsigned>(capability) & 1) != 0;
 }
 
+std::string_view fix_of_unreadable_processes() {
+  if (has_capability(Capability::kSysPtrace))
+    return "a container or a security module forbids that, so record outside of it";
+  return ::geteuid() == 0 ? "root has no CAP_SYS_PTRACE here, so record outside of the container"
+                          : "record as root, or as the same user";
+}
+
 void keep_rights_to_record(bool uses_bpf) {
   std::uint64_t kept = 0;
   for (const Capability each :

@@ -21,6 +21,9 @@ enum class Capability : std::uint8_t {
 /// Returns whether the capability is effective in this process.
 bool has_capability(Capability capability);
 
+/// Returns what the user can do if memory or /proc of a process could not be read.
+std::string_view fix_of_unreadable_processes();
+
 /// Drops the capabilities that a recorder does not need once everything is open, whatever data it
 /// reads later.  It keeps those to read processes and their files, and to signal its command.  With
 /// `uses_bpf` it also keeps those to give programs in the kernel more tables.  The others are lost

@@ -18,10 +18,10 @@
 namespace pe::record {
 namespace {
 
-/// Returns "'./crash' was ended by signal 11 (SIGSEGV)".
+/// Returns "'./crash' killed by signal 11 (SIGSEGV)".
 std::string signal_text(const std::string& command, int number) {
   const char* const name = ::sigabbrev_np(number);  // null for real-time signals
-  return fmt::format("{} was ended by signal {}{}", in_quotes(command), number,
+  return fmt::format("{} killed by signal {}{}", in_quotes(command), number,
                      name == nullptr ? "" : fmt::format(" (SIG{})", name));
 }
 
@@ -128,7 +128,7 @@ Ended Session::watch(Source& source) {
 
 int Session::end(Source& source, Ended ended) {
   if (ended == Ended::kDuration && child_ && !child_->poll_status())
-    note(fmt::format("the command was ended after {:g} s (-d): SIGTERM",
+    note(fmt::format("stopped the command after {:g} s (-d): SIGTERM",
                      static_cast<double>(request_.duration_ns.value_or(0)) / kNsPerSecond));
   const int status = end_status(child(), ended, [this](const std::string& what) { say(what); });
   // The user who types Ctrl-C knows this.  After the recording we end the command ourselves.
@@ -143,10 +143,7 @@ int Session::end(Source& source, Ended ended) {
   return empty_status(child(), status);
 }
 
-void Session::say(const std::string& what) {
-  io_.err.write(std::string(tool_) + ": " + printable(what) + "\n");
-  io_.err.flush();
-}
+void Session::say(const std::string& what) { io_.report(what); }
 
 void Session::note(const std::string& what) {
   if (!request_.quiet)

@@ -71,7 +71,7 @@ std::string of_wide(const Target& target) {
 
 /// Explains an empty recording of a target that is not known to have run.
 std::string of_idle(const TargetActivity::Used& used) {
-  return used.has_ended ? "the target ended too soon" : "the target was asleep all the time";
+  return used.has_ended ? "the target ended too soon" : "the target slept the whole time";
 }
 
 /// Returns how to sample more often: "raise --freq".
@@ -126,7 +126,7 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
   const bool has_modifiers = std::ranges::any_of(
       request.events, [](const std::string& event) { return event.find(':') != event.npos; });
   return fmt::format(
-      "{}, but no sample fell into that: perhaps each of its threads ran for less than the {} "
+      "{}, but no sample was taken: perhaps each of its threads ran for less than the {} "
       "between two samples{}: {}, record longer, or use -a",
       ran, duration_text(wanted.period_ns),
       request.user_only ? ", or only in the kernel (--user-only)"
@@ -136,7 +136,9 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
 }
 
 /// Returns a reason that applies to recordings of samples and of waits; empty if there is none.
-std::string of_both(const TargetActivity& activity, const Wanted& wanted) {
+/// `without_counters` is a fix that only one of them has.
+std::string of_both(const TargetActivity& activity, const Wanted& wanted,
+                    std::string_view without_counters) {
   if (wanted.lost > 0)
     return fmt::format(
         "{} lost: raise --mmap-pages, or lower the rate",
@@ -145,9 +147,8 @@ std::string of_both(const TargetActivity& activity, const Wanted& wanted) {
   if (!privileges.empty())
     return fmt::format(
         "{} got other privileges by {}, so the kernel closed its counters: as root, run it "
-        "directly, or record with -a or --cgroup (CAP_PERFMON) or --engine ptrace "
-        "(CAP_SYS_PTRACE)",
-        in_quotes(wanted.program), privileges);
+        "directly, or record with -a or --cgroup (CAP_PERFMON){}",
+        in_quotes(wanted.program), privileges, without_counters);
   return activity.target().is_wide() ? of_wide(activity.target()) : "";
 }
 
@@ -199,19 +200,20 @@ TargetActivity::Used TargetActivity::used() const {
 
 std::string why_empty(const TargetActivity& activity, const Wanted& wanted) {
   constexpr const char* kStart = "nothing was recorded: ";
-  if (const std::string why = of_both(activity, wanted); !why.empty())
+  if (const std::string why = of_both(activity, wanted, " or --engine ptrace (CAP_SYS_PTRACE)");
+      !why.empty())
     return kStart + why;
   if (const std::string brief = of_brief_command(activity, wanted); !brief.empty())
     return brief;
   const TargetActivity::Used used = activity.used();
   if (used.is_stopped)
-    return kStart + ("the target was stopped by a signal all the time" + of_children(used));
+    return kStart + ("the target was stopped by a signal the whole time" + of_children(used));
   return kStart + (used.own_ns == 0 ? of_idle(used) : of_running(used, wanted)) + of_children(used);
 }
 
 std::string why_no_waits(const TargetActivity& activity, const Wanted& wanted) {
   constexpr const char* kStart = "nothing was recorded: ";
-  if (const std::string why = of_both(activity, wanted); !why.empty())
+  if (const std::string why = of_both(activity, wanted, ""); !why.empty())
     return kStart + why;
   const TargetActivity::Used used = activity.used();
   return kStart +

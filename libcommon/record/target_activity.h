@@ -56,7 +56,7 @@ struct Wanted {
   std::uint64_t lost = 0;
 };
 
-/// Explains an empty recording: "nothing was recorded: the target was asleep all the time; its 4
+/// Explains an empty recording: "nothing was recorded: the target slept the whole time; its 4
 /// children ran for 1.20 s: …", or "0 samples: the command ran for less than one sampling period
 /// …".
 std::string why_empty(const TargetActivity& activity, const Wanted& wanted);

@@ -252,7 +252,8 @@ std::optional<Record> StreamReader::next() {
       return std::nullopt;
     }
     if (is_of_later_version(*record))
-      throw Error(input_.name() + ": a later version of stackpipe wrote this stream; read it with that version");
+      throw Error(input_.name() +
+                  ": a later version of stackpipe wrote this stream; read it with that version");
     if (!record->is_compressed())
       return record;
     compressed_at_ = position_ - record->bytes.size();

@@ -162,7 +162,10 @@ BOOST_AUTO_TEST_CASE(colours_by_chance_are_the_same_for_the_same_seed) {
 BOOST_AUTO_TEST_CASE(few_samples_are_told) {
   BOOST_TEST(flamesvg({"-q"}, "a 99.5\n").err == "");
   BOOST_TEST(flamesvg({}, "a 99.5\n").err ==
-             "flamesvg: the counts add up to only 99.5, so shares are rough (record longer)\n");
+             "flamesvg: only 99.5 samples: percentages are unreliable\n");
+  BOOST_TEST(flamesvg({}, "a 1\n").err == "flamesvg: only 1 sample: percentages are unreliable\n");
+  BOOST_TEST(flamesvg({"--countname", "us"}, "a 1\n").err ==
+             "flamesvg: only 1 us: percentages are unreliable\n");
   BOOST_TEST(flamesvg({}, "a 100\n").err.empty());
 }
 

@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(frames_lie_within_their_parents_and_do_not_overlap) {
 BOOST_AUTO_TEST_CASE(counts_beyond_64_bits_are_told_and_drawn_inside_the_page) {
   const auto r = flamesvg({}, "a 18446744073709551615\nb 18446744073709551615\n");
   BOOST_TEST(r.status == 0);
-  BOOST_TEST(r.err == "flamesvg: the counts add up to more than 64 bits hold: widths are wrong\n");
+  BOOST_TEST(r.err == "flamesvg: the counts overflow 64 bits: widths are wrong\n");
   for (const Rect& rect : rects_of(r.out))
     BOOST_TEST(rect.x + rect.width <= 1190.01);
 }

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_built_in_says_so) {
 BOOST_AUTO_TEST_CASE(the_bpf_engine_refuses_what_it_cannot_record) {
   const auto r = run_offcpu({"--engine", "bpf", "--cgroup", "/", "-d", "0.1"});
   BOOST_TEST(r.status == 1);
-  BOOST_TEST(r.err == "offcpu: --engine bpf: control groups are for the perf engine\n");
+  BOOST_TEST(r.err == "offcpu: --engine bpf: --cgroup needs the perf engine\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_does_not_exist_is_told) {

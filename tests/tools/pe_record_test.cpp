@@ -249,20 +249,20 @@ BOOST_AUTO_TEST_CASE(larger_copies_are_advised_only_if_there_are_any) {
   const pe::recorder::EngineAdvice without(options);
   constexpr std::uint64_t kMost = 65'208;  // as the kernel's records allow
   pe::record::Request request{.stack_bytes = 8192};
-  BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise pe-record's --stack-size");
+  BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise --stack-size");
   request.stack_bytes = {};
-  BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise pe-record's --mmap-pages, or ulimit -l");
+  BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise --mmap-pages, or ulimit -l");
   BOOST_TEST(if_cut(request, kMost, without) == "a copy holds no more");
   BOOST_TEST(if_cut(request, kMost, with_bpf) ==
-             "a copy holds no more; pe-record --engine bpf, as root, needs none");
+             "a copy holds no more: use --engine bpf, which needs none");
   request.may_continue = false;
   BOOST_TEST(if_cut(request, kMost, with_bpf) == "leave out --no-continue");
   request.engine = Engine::kBpf;
-  BOOST_TEST(if_cut(request, 32'768, with_bpf) == "pe-record --engine perf copies 64 KiB");
+  BOOST_TEST(if_cut(request, 32'768, with_bpf) == "use --engine perf, which copies 64 KiB");
   // The engine signal has a ring of each thread, and always a size of copies.
   request = {.engine = Engine::kSignal, .stack_bytes = 16'384, .ring_pages = 16};
-  BOOST_TEST(if_cut(request, 16'384, with_bpf) == "raise pe-record's --mmap-pages, or ulimit -l");
-  BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise pe-record's --stack-size");
+  BOOST_TEST(if_cut(request, 16'384, with_bpf) == "raise --mmap-pages, or ulimit -l");
+  BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise --stack-size");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(an_address_has_the_name_of_what_was_mapped_at_that_moment) 
   BOOST_TEST(folded(r) == fmt::format("p;[unknown] 1\np;lib.so+{:#x} 1\np;pe::run_as 1\n", offset));
   BOOST_TEST(r.err ==
              "pe-symbolize: stdin: 3 samples; 2 of 3 frames without a name (66.7 %): "
-             "1 outside of all code, as where code has no frame pointers to follow, 1 in files "
+             "1 not in mapped code (broken frame-pointer chain?), 1 in files "
              "that are gone\n");
 }
 
@@ -226,12 +226,12 @@ BOOST_AUTO_TEST_CASE(statistics_tell_of_each_module_and_reason_the_largest_first
     stream.sample({.chain = {kUser, address}});
   stream.sample({.chain = {kUser, kFunction}});
   const auto r = symbolize(stream, {"--stats", "-q"});
-  BOOST_TEST(r.err ==
-             "pe-symbolize:          4 100.0 %  all frames\n"
-             "pe-symbolize:          3  75.0 %  without a name\n"
-             "pe-symbolize:          2  50.0 %  /nonexistent/\\x1blib.so  in files that are gone\n"
-             "pe-symbolize:          1  25.0 %  -  outside of all code, as where code has no frame "
-             "pointers to follow\n");
+  BOOST_TEST(
+      r.err ==
+      "pe-symbolize:          4 100.0 %  all frames\n"
+      "pe-symbolize:          3  75.0 %  without a name\n"
+      "pe-symbolize:          2  50.0 %  /nonexistent/\\x1blib.so  in files that are gone\n"
+      "pe-symbolize:          1  25.0 %  -  not in mapped code (broken frame-pointer chain?)\n");
 }
 
 BOOST_AUTO_TEST_CASE(two_files_of_one_path_are_told_apart_and_the_wrong_one_refused) {
@@ -307,8 +307,8 @@ BOOST_AUTO_TEST_CASE(code_without_a_perf_map_is_counted) {
   stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
   stream.sample({.pid = pid, .tid = pid, .chain = {kUser, 0x5010}});
   BOOST_TEST(symbolize(stream).err ==
-             "pe-symbolize: stdin: 1 sample; 1 of 1 frame without a name (100.0 %): 1 made at run "
-             "time, without a readable perf map or jitdump\n");
+             "pe-symbolize: stdin: 1 sample; 1 of 1 frame without a name (100.0 %): 1 generated at "
+             "run time, without a readable perf map or jitdump\n");
 }
 
 BOOST_AUTO_TEST_CASE(code_without_a_file_has_the_names_of_its_jitdump_at_that_moment) {

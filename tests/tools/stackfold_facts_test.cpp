@@ -126,7 +126,9 @@ BOOST_AUTO_TEST_CASE(complete_stacks_of_waits_are_a_share_of_their_time) {
 
 BOOST_AUTO_TEST_CASE(the_engine_follows_the_version) {
   auto stream = recorded();
-  stream.bytes(feature(pe::stream::kFeatureVersion, padded("stackpipe 0.1 (abc), stream 1, engine bpf")))
+  stream
+      .bytes(
+          feature(pe::stream::kFeatureVersion, padded("stackpipe 0.1 (abc), stream 1, engine bpf")))
       .sample({.time_ns = 0});
   BOOST_TEST(annotated(stream).ends_with("# recorder: stackpipe 0.1 (abc)\n# engine: bpf\np 1\n"));
 }

@@ -239,8 +239,8 @@ BOOST_AUTO_TEST_CASE(hints_are_said_to_be_hints) {
   const auto r = stacktop({"--hints-file", own, "-n", "1"}, kProfile);
   BOOST_TEST(r.err == "");
   BOOST_TEST(contains(r.out,
-                      "\nHints, by the functions' names alone: what is usually done. "
-                      "Measure before and after.\n  copy\n      Copy less.\n"));
+                      "\nHints, based on the functions' names alone. Measure before and after.\n  "
+                      "copy\n      Copy less.\n"));
   BOOST_TEST(
       contains(stacktop({"--hints-file", own, "--tsv"}, kProfile).out, "copy\tCopy less.\n"));
   BOOST_TEST(contains(stacktop({"--hints-file", own, "--json"}, kProfile).out,
@@ -315,8 +315,8 @@ BOOST_AUTO_TEST_CASE(stacks_of_only_empty_frames_are_reported) {
   const auto r = stacktop({}, "; 80\nmain;f 20\n");
   BOOST_TEST(r.status == 0);
   BOOST_TEST(r.err ==
-             "stacktop: 80.0 % of the counts are of stacks whose frames are all empty: "
-             "no line shows them\n");
+             "stacktop: 80.0 % of the counts are in stacks with only empty frames, which "
+             "no line shows\n");
 }
 
 BOOST_AUTO_TEST_CASE(no_stacks_are_an_empty_table) {

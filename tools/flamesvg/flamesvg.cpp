@@ -29,14 +29,17 @@ void report_input(const Profile& profile, const Options& options, const Io& io) 
   if (profile.malformed.count > 0)
     io.note(profile.malformed.describe());
   if (profile.tree.saturated())
-    io.report("the counts add up to more than 64 bits hold: widths are wrong");
+    io.report("the counts overflow 64 bits: widths are wrong");
   const folded::Count total = profile.tree.total(picture::kRoot);
   if (options.total && *options.total < total)
     io.note("--total: ignored, the counts add up to more");
   constexpr std::uint64_t kFewest = 100;  // as flamegraph.pl
-  if (!total.is_zero() && total.whole < kFewest)
-    io.note(fmt::format("the counts add up to only {:g}, so shares are rough (record longer)",
-                        total.as_double()));
+  if (!total.is_zero() && total.whole < kFewest) {
+    std::string_view unit = options.page.count_name;
+    if (total == folded::Count{.whole = 1} && unit.ends_with('s') && unit != "us" && unit != "ns")
+      unit.remove_suffix(1);
+    io.note(fmt::format("only {:g} {}: percentages are unreliable", total.as_double(), unit));
+  }
 }
 
 /// Puts the facts into the page.  The command is the title, unless the user gave one.

@@ -115,7 +115,7 @@ void add_options(po::options_description& options) {
       ("colors,color", one_of("PALETTE", picture::palette_names()),
        ("palette: " + picture::palette_names() + " (default kind if names have marks, else warm)")
            .c_str())                                                                  //
-      ("seed", text("N"), "random shades, the same for the same N")                   //
+      ("seed", text("N"), "random shades, reproducible for each N")                   //
       ("negate", "swap the colours and signs of differences")                         //
       ("fold-recursion", "merge frames of direct recursion into one")                 //
       ("reverse", "reverse each stack, to merge stacks from the function that ran")   //

@@ -188,7 +188,7 @@ int work(const CommandLine& line, Io& io) {
 const Tool kMalloctrace{
     .name = "malloctrace",
     .synopsis = "[OPTION]... [--] COMMAND [ARG]...",
-    .summary = "Record where a program allocates, what it leaks, and what its peak was made of.",
+    .summary = "Record where a program allocates, what it leaks, and what makes up its peak.",
     .add_options = malloctrace::add_options,
     .work = work,
     .runs_command = true,

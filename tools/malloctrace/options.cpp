@@ -67,7 +67,7 @@ void add_options(po::options_description& options) {
   // "depth" is the older name of --max-depth, which scripts may use.
   options.add_options()                                                                         //
       ("output,o", text("FILE"), "write to FILE; the command keeps its output")                 //
-      ("sample", text("BYTES"), "examine one allocation in BYTES bytes, such as 512K")          //
+      ("sample", text("BYTES"), "sample one allocation per BYTES bytes, such as 512K")          //
       ("max-depth,depth", text("N"), "keep N frames of each stack (default: all, up to 8000)")  //
       ("mmap", "also count writable memory that the program maps itself")                       //
       ("follow", "also trace processes that the command starts (the default)")                  //

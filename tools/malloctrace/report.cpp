@@ -198,8 +198,8 @@ void Report::append_totals(std::string& text) const {
                       counted(all.allocations, "allocation"));
   if (processes_.size() == 1) {
     const OfProcess& process = processes_.front();
-    text += fmt::format("peak       {}, {} after the beginning\n",
-                        counted(process.peak_bytes, "byte"), seconds(process.peak_ms));
+    text += fmt::format("peak       {}, {} after the start\n", counted(process.peak_bytes, "byte"),
+                        seconds(process.peak_ms));
   }
   text += fmt::format("{:<9}  {} in {}\n", word_for_live(), counted(all.live_bytes, "byte"),
                       counted(all.live_blocks, "block"));
@@ -226,7 +226,7 @@ void Report::append_processes(std::string& text) const {
   });
   text += fmt::format("\n{:>8} {:<16}{:>18}{:>14}{:>18}{:>18}\n", "pid", "command", "bytes",
                       "allocations", "peak", "not freed");
-  constexpr std::string_view endings[] = {"  runs", "", "  began another program"};
+  constexpr std::string_view endings[] = {"  runs", "", "  executed another program"};
   for (std::size_t i = 0; i < std::min(sorted.size(), choice_.top); ++i) {
     const OfProcess& process = *sorted[i];
     text += fmt::format("{:>8} {:<16}{:>18}{:>14}{:>18}{:>18}{}\n", process.pid, process.command,

@@ -120,7 +120,7 @@ void add_resident(const Summary& summary, record::Closing& closing) {
 std::string describe_memory(const Summary& summary) {
   constexpr double kPercent = 100;
   std::string text =
-      fmt::format("tracing needed {} of memory", plural(summary.metadata_bytes, "byte"));
+      fmt::format("tracing took {} of memory", plural(summary.metadata_bytes, "byte"));
   // For a small peak the share is meaningless: the memory that tracing always needs is much more.
   constexpr std::uint64_t kLeastPeakBytes = std::uint64_t{1} << 20;
   if (summary.peaks_bytes >= kLeastPeakBytes)
@@ -148,11 +148,11 @@ void add_losses(const Summary& summary, record::Closing& closing) {
   if (summary.inherited_frees > 0)
     closing.detail(plural(summary.inherited_frees, "free") + " of blocks from before a fork");
   add(summary.cut_stacks, "stack", " cut", "raise --max-depth");
-  add(summary.closed, "process", " traced only until it forbade itself system calls (seccomp)",
-      kManual);
+  add(summary.closed, "process",
+      " traced only until its filter of system calls (seccomp) took effect", kManual);
   add(summary.incomplete_stacks, "stack", " not walked to the end",
       "see HOW STACKS END in pe-record(1)");
-  add(summary.damaged, "number", " in shared memory that contradicted others",
+  add(summary.damaged, "number", " in shared memory with contradictory contents",
       "check what the program overwrites");
   add(summary.vanished, "process", " killed, or continued as a program that was not traced",
       kManual);

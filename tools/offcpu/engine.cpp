@@ -15,7 +15,8 @@ std::unique_ptr<Engine> make_engine(const Options& options, const record::Target
                                     Budget& budget,
                                     const std::function<void(const std::string&)>& note) {
   if (options.engine == EngineChoice::kPerf)
-    return std::make_unique<PerfEngine>(options, target, budget);
+    return std::make_unique<PerfEngine>(options, target, budget,
+                                        BpfEngine::why_unable(target).empty());
   const auto& choice = options.choice;
   const bool is_wanted =
       options.engine == EngineChoice::kBpf || choice.with_wakers || choice.only_locks;
@@ -38,9 +39,9 @@ std::unique_ptr<Engine> make_engine(const Options& options, const record::Target
     if (is_wanted)
       throw Error(fmt::format("{}: {}", asked, problem));
   }
-  auto engine = std::make_unique<PerfEngine>(options, target, budget);
+  auto engine = std::make_unique<PerfEngine>(options, target, budget, false);
   if (!problem.empty())  // if perf does not work either, its error is the only message
-    note(fmt::format("the bpf engine does not work here, using perf: {}", problem));
+    note(fmt::format("the bpf engine does not work here; using perf: {}", problem));
   return engine;
 }
 

@@ -98,10 +98,10 @@ record::Closing WaitSource::closing() const {
     if (count > 0)
       closing.doubt(plural(count, "wait") + std::string(what), fix);
   };
-  constexpr std::string_view kRoom = "raise --mmap-pages, or use --engine bpf";
-  doubt(counts.stackless, " without a stack", kRoom);
-  doubt(counts.stateless, " left out, because the state was lost", kRoom);
-  doubt(counts.dropped, " dropped where records were lost", kRoom);
+  const std::string_view room = engine_->fix_of_losses();
+  doubt(counts.stackless, " without a stack", room);
+  doubt(counts.stateless, " left out because their state was lost", room);
+  doubt(counts.dropped, " dropped where records were lost", room);
   closing.detail(plural(engine_->threads(), "thread") + " seen");
   closing.detail(session_.cost().describe());
   if (counts.unfinished > 0)
@@ -112,7 +112,9 @@ record::Closing WaitSource::closing() const {
   if (counts.began_before > 0)
     closing.detail(plural(counts.began_before, "wait") +
                    " left out that started before the recording");
-  record::add_stacks(closing, stacks, engine_->fix_of_cuts());
+  record::add_stacks(
+      closing, stacks,
+      {.if_cut = engine_->fix_of_cuts(), .if_foreign = "only 64-bit stacks are walked"});
   engine_->describe(closing);
   return closing;
 }

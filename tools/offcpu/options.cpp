@@ -135,8 +135,8 @@ void add_options(po::options_description& options) {
       ("kernel-only", "record only kernel frames")                                        //
       ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")         //
       ("engine", one_of("ENGINE", kEngines), "how to record: auto (default), perf, bpf")  //
-      ("no-cache", "keep no binaries in ~/.debug")                                        //
-      ("trust", "kept binaries of containers may name other recordings")                  //
+      ("no-cache", "do not keep binaries in ~/.debug")                                    //
+      ("trust", "let kept binaries of containers name other recordings")                  //
       ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")          //
       ("output,o", text("FILE"), "write the stream to FILE")                              //
       ("verbose,v", "report all details at the end")                                      //

@@ -31,8 +31,10 @@ PerfEngine::Recording::Recording(Output& out, PerfEngine& engine)
       drain(stream, engine.layout_),
       waits(writer, engine.first_id()) {}
 
-PerfEngine::PerfEngine(const Options& options, const record::Target& target, Budget& budget)
-    : request_(options.request),
+PerfEngine::PerfEngine(const Options& options, const record::Target& target, Budget& budget,
+                       bool may_use_bpf)
+    : may_use_bpf_(may_use_bpf),
+      request_(options.request),
       target_(target),
       budget_(budget),
       counters_(options.request, target),
@@ -194,9 +196,14 @@ unwind::StackCounts PerfEngine::stacks() const {
 }
 
 std::string_view PerfEngine::fix_of_cuts() const {
-  return request_.stack_bytes < record::kMaxStackBytes
-             ? "raise offcpu's --stack-size"
-             : "a copy holds no more; offcpu --engine bpf, as root, needs none";
+  if (request_.stack_bytes < record::kMaxStackBytes)
+    return "raise --stack-size";
+  return may_use_bpf_ ? "a copy holds no more: use --engine bpf, which needs none"
+                      : "a copy holds no more";
+}
+
+std::string_view PerfEngine::fix_of_losses() const {
+  return may_use_bpf_ ? "raise --mmap-pages, or use --engine bpf" : "raise --mmap-pages";
 }
 
 void PerfEngine::describe(record::Closing& closing) {
@@ -204,12 +211,12 @@ void PerfEngine::describe(record::Closing& closing) {
   if (lost() > 0)
     closing.doubt(
         fmt::format("{} of stacks lost, because the rings were full", plural(lost(), "record")),
-        "raise --mmap-pages, or use --engine bpf");
+        fix_of_losses());
   // It is unknown how many waits that were, and of which threads.
   if (const std::uint64_t lost = lost_changes_.count(); lost > 0)
     closing.doubt(fmt::format("{} of switches and processes lost, so waits are missing",
                               plural(lost, "record")),
-                  "raise --mmap-pages, or use --engine bpf");
+                  fix_of_losses());
   describe_silent_threads(silent_threads_, closing);
   recording_->stream.runtimes().describe(closing);
   record::describe_spending(recording_->stream, closing);
@@ -217,7 +224,9 @@ void PerfEngine::describe(record::Closing& closing) {
 }
 
 std::string PerfEngine::problem() const {
-  return unreadable_.empty() ? "" : record::describe_unreadable(unreadable_);
+  return unreadable_.empty()
+             ? ""
+             : record::describe_unreadable(unreadable_, record::fix_of_unreadable_processes());
 }
 
 }  // namespace pe::offcpu

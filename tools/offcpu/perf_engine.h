@@ -19,7 +19,9 @@ namespace pe::offcpu {
 
 class PerfEngine final : public Engine {
  public:
-  PerfEngine(const Options& options, const record::Target& target, Budget& budget);
+  /// `may_use_bpf`: the other engine works here, for this target and user.
+  PerfEngine(const Options& options, const record::Target& target, Budget& budget,
+             bool may_use_bpf);
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
   void begin(Output& out) override;
@@ -33,6 +35,7 @@ class PerfEngine final : public Engine {
   [[nodiscard]] std::uint64_t lost() const override;
   [[nodiscard]] unwind::StackCounts stacks() const override;
   [[nodiscard]] std::string_view fix_of_cuts() const override;
+  [[nodiscard]] std::string_view fix_of_losses() const override;
   void describe(record::Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 
@@ -56,6 +59,7 @@ class PerfEngine final : public Engine {
   [[nodiscard]] std::vector<std::uint64_t> ids_of_waits() const;
   [[nodiscard]] char state_of(const stream::Sample& sample) const;
 
+  bool may_use_bpf_;
   record::Request request_;
   record::Target target_;
   Budget& budget_;

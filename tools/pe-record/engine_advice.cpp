@@ -41,12 +41,12 @@ std::string problem_of_ptrace(const Options& options) {
 
 std::string fix_of_scripts(const Options& options) {
   if (options.not_by_bpf.empty() && has_rights_for_bpf())
-    return "use pe-record --engine bpf";
+    return "use --engine bpf";
   if (options.not_by_signal.empty() && record::why_no_signals().empty())
-    return "use pe-record --engine signal";
+    return "use --engine signal";
   const std::string problem = problem_of_ptrace(options);
   if (problem.empty())
-    return "use pe-record --engine ptrace";
+    return "use --engine ptrace";
   if (!options.not_by_bpf.empty())
     return options.not_by_bpf + "; --engine ptrace " + problem;
   constexpr const char* kForBpf = "need root, or CAP_BPF and CAP_PERFMON";
@@ -57,18 +57,19 @@ std::string fix_of_scripts(const Options& options) {
 }  // namespace
 
 EngineAdvice::EngineAdvice(const Options& options)
-    : may_use_bpf(options.not_by_bpf.empty()), if_scripts(fix_of_scripts(options)) {}
+    : may_use_bpf(options.not_by_bpf.empty() && has_rights_for_bpf()),
+      if_scripts(fix_of_scripts(options)) {}
 
 std::string if_cut(const record::Request& request, std::uint64_t cut_bytes,
                    const EngineAdvice& advice) {
   if (request.engine == Engine::kBpf)
-    return "pe-record --engine perf copies 64 KiB";
+    return "use --engine perf, which copies 64 KiB";
   // The head of a record takes a part of the largest copy.
   constexpr std::uint64_t kMostOfHead = 1024;
   if (cut_bytes + kMostOfHead >= record::kMaxStackBytes) {
     if (!request.may_continue)
       return "leave out --no-continue";
-    return advice.may_use_bpf ? "a copy holds no more; pe-record --engine bpf, as root, needs none"
+    return advice.may_use_bpf ? "a copy holds no more: use --engine bpf, which needs none"
                               : "a copy holds no more";
   }
   constexpr std::uint64_t kCopiesOfRing = 4;  // those for which a thread's ring has room
@@ -77,8 +78,7 @@ std::string if_cut(const record::Request& request, std::uint64_t cut_bytes,
   const bool is_of_ring = request.engine == Engine::kSignal
                               ? request.ring_pages && cut_bytes + 8 > ring_bytes / kCopiesOfRing
                               : !request.stack_bytes;
-  return is_of_ring ? "raise pe-record's --mmap-pages, or ulimit -l"
-                    : "raise pe-record's --stack-size";
+  return is_of_ring ? "raise --mmap-pages, or ulimit -l" : "raise --stack-size";
 }
 
 }  // namespace pe::recorder

@@ -286,21 +286,21 @@ void add_options(po::options_description& options) {
       ("cpu,C", text("CPUS"), "record only on these CPUs (0-3,8)")                //
       ("cgroup", text("PATH"), "record a control group")                          //
       ("freq,F", text("HZ"),
-       "samples per second and CPU, or max (default 997 for a command, else 99)")  //
-      ("count,c", text("PERIOD"), "record a sample every PERIOD events instead")   //
+       "samples per second on each CPU, or max (default 997 for a command, else 99)")  //
+      ("count,c", text("PERIOD"), "record one sample every PERIOD events instead")     //
       ("event,e", text("EVENT[,EVENT]"),
        "events to count, as in perf list (default cycles, else cpu-clock); "
        "probes: uprobe:PATH:FUNC, uretprobe:, usdt:, kprobe:, kretprobe:; "
        "ready-made: io, net, faults, writes")  //
       ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
-       "also record when calls of FUNC, or PATH:FUNC, start and end (repeatable)")  //
-      ("filter", text("EXPR"), "record a tracepoint only if EXPR: 'bytes > 4096'")  //
+       "also record when calls of FUNC, or PATH:FUNC, start and end (repeatable)")        //
+      ("filter", text("EXPR"), "record a tracepoint only if EXPR holds: 'bytes > 4096'")  //
       ("weight", text("FIELD"),
-       "a sample counts the value of FIELD, arg0 to arg5, or retval")               //
+       "weight samples by FIELD, arg0 to arg5, or retval")                          //
       ("max-hits", text("N"), "stop if there are more than N samples a second")     //
       ("list", text("PATTERN"), "list the events and probes that match, and exit")  //
       ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")    //
-      ("stacks,g", "record call chains (the default)")                              //
+      ("stacks,g", "record call stacks (the default)")                              //
       ("call-graph", one_of("HOW", kCallGraphs),
        "how to find callers: auto (default), dwarf[,BYTES], fp, none")  //
       ("engine", one_of("NAME", kEngines),
@@ -309,10 +309,10 @@ void add_options(po::options_description& options) {
        "sample CPU time: cpu (default), or all time: wall (signal, ptrace)")           //
       ("thread", text("NAME|TID"), "with --engine signal: record only these threads")  //
       ("stack-size", text("BYTES"), "bytes to copy of each stack (default 65528)")     //
-      ("no-continue", "leave stacks cut that are deeper than their copy")              //
-      ("keep-stacks", "leave the copies in the stream")                                //
-      ("no-cache", "keep no binaries in ~/.debug")                                     //
-      ("trust", "kept binaries of containers may name other recordings")               //
+      ("no-continue", "do not complete stacks deeper than their copy")                 //
+      ("keep-stacks", "keep the copies of stacks in the stream")                       //
+      ("no-cache", "do not keep binaries in ~/.debug")                                 //
+      ("trust", "let kept binaries of containers name other recordings")               //
       ("user-only", "leave out kernel frames")                                         //
       ("kernel-only", "record only time in the kernel, and only its frames")           //
       ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")       //

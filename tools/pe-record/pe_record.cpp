@@ -141,7 +141,7 @@ int work(const CommandLine& line, Io& io) {
 const Tool kPeRecord{
     .name = "pe-record",
     .synopsis = "[OPTION]... [-p PID | -t TID | -a | --cgroup PATH] [[--] COMMAND...]",
-    .summary = "Sample the call chains of running programs into a sample stream.",
+    .summary = "Sample the call stacks of running programs into a sample stream.",
     .add_options = recorder::add_options,
     .work = work,
     .runs_command = true,

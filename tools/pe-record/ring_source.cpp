@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "inprocess/command.h"
+#include "record/own_rights.h"
 #include "record/stream/whole_stream.h"
 
 namespace pe::recorder {
@@ -35,7 +36,7 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
   lost_ = passed.lost.count();
   record::Closing closing;
   if (!unreadable_.empty())
-    session_.say(record::describe_unreadable(unreadable_));
+    session_.say(record::describe_unreadable(unreadable_, record::fix_of_unreadable_processes()));
   const auto* unwinder = stream_->unwinder();
   const unwind::StackCounts stacks =
       unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{};
@@ -63,7 +64,9 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
                   "lower the rate");
   closing.detail(plural(passed.threads.size(), "thread") + " seen");
   closing.detail(session_.cost().describe());
-  record::add_stacks(closing, stacks, if_cut(request_, stacks.cut_bytes, advice_));
+  record::add_stacks(
+      closing, stacks,
+      {.if_cut = if_cut(request_, stacks.cut_bytes, advice_), .if_foreign = "use --call-graph fp"});
   stream_->scripts().describe(closing);
   stream_->runtimes().describe(closing);
   const bool is_perf = !bpf_ && request_.engine != record::Engine::kPtrace &&

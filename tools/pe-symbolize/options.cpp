@@ -8,12 +8,12 @@
 namespace pe::symbolize {
 
 void add_options(boost::program_options::options_description& options) {
-  options.add_options()                                                                //
-      ("inline", "show inlined functions as frames (default)")                         //
-      ("no-inline", "show only functions that have a frame")                           //
-      ("lines", "add the source file and line of each frame")                          //
-      ("simplify-names", "shorten names of C++: std::string, std::vector<T>, f<...>")  //
-      ("no-continue", "leave stacks cut that are deeper than their copy")              //
+  options.add_options()                                                             //
+      ("inline", "show inlined functions as frames (default)")                      //
+      ("no-inline", "show only functions with a frame of their own")                //
+      ("lines", "add the source file and line of each frame")                       //
+      ("simplify-names", "shorten C++ names: std::string, std::vector<T>, f<...>")  //
+      ("no-continue", "do not complete stacks deeper than their copy")              //
       ("stats", "print how many frames of each module have no name, and why");
 }
 

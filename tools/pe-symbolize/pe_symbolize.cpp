@@ -20,16 +20,27 @@ namespace {
 
 using stream::Session;
 
+/// Returns which kind of recorder made a stream, by the units of its events.
+symbolize::Recorder recorder_of(const Session& session) {
+  for (const stream::Event& event : session.events().all()) {
+    if (event.unit == "bytes" || event.unit == "allocations")
+      return symbolize::Recorder::kOfAllocations;
+    if (event.name == "offcpu")
+      return symbolize::Recorder::kOfWaits;
+  }
+  return symbolize::Recorder::kOfSamples;
+}
+
 /// Prints advice to the user about missing symbols.
-void advise(const symbolize::Annotator& annotator, const names::Resolver& resolver,
-            bool has_servers, const Io& io) {
-  for (const std::string& line : names::describe_stripped(
-           annotator.counts(), has_servers,
-           [&resolver](std::string_view file) { return resolver.is_go(file); }))
+void advise(const Session& session, const symbolize::Annotator& annotator,
+            const names::Resolver& resolver, bool has_servers, const Io& io) {
+  const auto is_go = [&resolver](std::string_view file) { return resolver.is_go(file); };
+  if (const auto line = names::describe_stripped(annotator.counts(), has_servers, is_go);
+      !line.empty())
     io.note(line);
   if (const std::string line = names::describe_unwritten(annotator.counts()); !line.empty())
     io.note(line);
-  for (const std::string& line : annotator.advice().lines())
+  for (const std::string& line : annotator.advice().lines(recorder_of(session)))
     io.note(line);
 }
 
@@ -174,7 +185,7 @@ int work(const CommandLine& line, Io& io) {
       io.report(row);
   if (!io.is_quiet) {
     if (!had_symbols)  // else an earlier pass gave the advice, which reads files
-      advise(annotator, resolver, servers != nullptr, io);
+      advise(session, annotator, resolver, servers != nullptr, io);
     report(session,
            {stacks.report(), had_symbols ? "" : names::describe(annotator.counts()),
             describe_doubts(resolver.doubtful_files()), names::describe(resolver.skipped_lines()),

@@ -2,6 +2,7 @@
 #include "pe-symbolize/runtimes.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -15,34 +16,51 @@
 namespace pe::symbolize {
 namespace {
 
-constexpr const char* kPhp =
-    "PHP: record it with pe-record as root, or with --engine ptrace (8.0 to 8.4 without threads), "
-    "or start it with -d opcache.jit_debug=16 and its JIT on";
-constexpr const char* kPython =
-    "Python: record it with pe-record as root, or with --engine ptrace (3.11 to 3.14), or start it "
-    "with -X perf (3.12)";
-constexpr const char* kNode =
-    "node: record it with pe-record while it runs (18, 20, 22, 24, 25), or start it with "
-    "--perf-basic-prof";
+constexpr Runtime kJava{
+    "libjvm.so", "", "Java", "17 to 25",
+    "run `jcmd % Compiler.perfmap`, and start it with -XX:+PreserveFramePointer for whole stacks"};
+constexpr Runtime kNode{"node", "", "Node", "18, 20, 22, 24 and 25",
+                        "start it with --perf-basic-prof"};
+constexpr Runtime kPhp{"php", "execute_ex", "PHP", "8.0 to 8.4 without threads",
+                       "start it with -d opcache.jit_debug=16 and its JIT on"};
+constexpr Runtime kPython{"python", "_PyEval_EvalFrameDefault", "Python", "3.11 to 3.14",
+                          "start it with -X perf (3.12 and later)"};
+constexpr Runtime kRuby{"ruby", "ruby_run_node", "Ruby", "3.0 to 3.4",
+                        "start it with --yjit --yjit-perf (3.3 and later)"};
 
-constexpr const char* kRuby =
-    "Ruby: record it with pe-record as root, or with --engine ptrace (3.0 to 3.4), or start it "
-    "with --yjit --yjit-perf (3.3)";
+constexpr Runtime of_library(Runtime runtime, std::string_view library) {
+  runtime.file = library;
+  return runtime;
+}
 
 // The first match counts: a JVM may have libpython mapped, but not the other way round.
 constexpr Runtime kRuntimes[] = {
-    {"libjvm.so", "",
-     "Java: record it with pe-record while it runs (17 to 25), or run `jcmd % Compiler.perfmap`, "
-     "and start it with -XX:+PreserveFramePointer for whole stacks"},
-    {"node", "", kNode},
-    {"libnode.so", "", kNode},
-    {"php", "execute_ex", kPhp},
-    {"libphp", "execute_ex", kPhp},
-    {"ruby", "ruby_run_node", kRuby},
-    {"libruby", "ruby_run_node", kRuby},
-    {"python", "_PyEval_EvalFrameDefault", kPython},
-    {"libpython", "_PyEval_EvalFrameDefault", kPython},
+    kJava,
+    kNode,
+    of_library(kNode, "libnode.so"),
+    kPhp,
+    of_library(kPhp, "libphp"),
+    kRuby,
+    of_library(kRuby, "libruby"),
+    kPython,
+    of_library(kPython, "libpython"),
 };
+
+/// Returns how to record the functions of the runtime; empty if this recorder cannot.
+std::string how_to_record(const Runtime& runtime, Recorder recorder) {
+  const bool is_root = ::geteuid() == 0;
+  if (recorder == Recorder::kOfAllocations)
+    return {};
+  if (runtime.interpreter.empty())  // the recorders name what it compiles with any engine
+    return fmt::format("record it while it runs ({})", runtime.versions);
+  if (recorder == Recorder::kOfWaits)
+    return fmt::format("record it by offcpu {} ({})", is_root ? "--engine bpf" : "as root",
+                       runtime.versions);
+  return fmt::format(
+      "record it by pe-record {} ({})",
+      is_root ? "--engine bpf or --engine ptrace" : "as root, or with --engine ptrace",
+      runtime.versions);
+}
 
 /// "python3.11" is called "python", but "nodeny" is not called "node".
 bool is_called(std::string_view name, std::string_view start) {
@@ -86,12 +104,15 @@ RuntimeAdvice::Process RuntimeAdvice::process_of(const stream::AddressSpace& spa
   return {};
 }
 
-std::string RuntimeAdvice::advice_for(std::uint32_t pid, const Process& process) {
+std::string RuntimeAdvice::advice_for(std::uint32_t pid, const Process& process,
+                                      Recorder recorder) {
   constexpr unsigned kFirstWithNames = 11;
   const auto minor = python3_minor(process.file);
   if (minor && *minor < kFirstWithNames)
     return fmt::format("this is Python 3.{}; names need 3.11 or later", *minor);
-  return with_number(process.runtime->advice, pid);
+  const std::string record = how_to_record(*process.runtime, recorder);
+  return fmt::format("{}: {}{}{}", process.runtime->name, record, record.empty() ? "" : ", or ",
+                     with_number(process.runtime->start, pid));
 }
 
 void RuntimeAdvice::see(std::uint32_t pid, const stream::AddressSpace* space,
@@ -116,14 +137,14 @@ void RuntimeAdvice::see(std::uint32_t pid, const stream::AddressSpace* space,
   process.has_map = process.has_map || is_of_map;
 }
 
-std::vector<std::string> RuntimeAdvice::lines() const {
+std::vector<std::string> RuntimeAdvice::lines(Recorder recorder) const {
   std::vector<std::string> lines;
   std::set<std::string_view> given;
   for (const auto& [pid, process] : processes_)
     if (process.runtime != nullptr && !process.has_map &&
         (process.lacks_names || process.is_interpreted) &&
-        given.insert(process.runtime->advice.substr(0, process.runtime->advice.find(':'))).second)
-      lines.push_back("names of functions are missing: " + advice_for(pid, process));
+        given.insert(process.runtime->name).second)
+      lines.push_back("names of functions are missing: " + advice_for(pid, process, recorder));
   return lines;
 }
 

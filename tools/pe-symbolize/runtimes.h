@@ -17,8 +17,13 @@ namespace pe::symbolize {
 struct Runtime {
   std::string_view file;         ///< the start of the name of a mapped file
   std::string_view interpreter;  ///< a function that represents the program's own; empty: none
-  std::string_view advice;       ///< "%" represents the number of a process
+  std::string_view name;         ///< "Python"
+  std::string_view versions;     ///< those that the recorders can name
+  std::string_view start;        ///< how to get names from the program itself; "%": its process
 };
+
+/// What a stream was recorded by, which decides how names can be had.
+enum class Recorder : std::uint8_t { kOfSamples, kOfWaits, kOfAllocations };
 
 /// Finds the runtimes that hid symbols.
 class RuntimeAdvice {
@@ -28,7 +33,7 @@ class RuntimeAdvice {
   void see(std::uint32_t pid, const stream::AddressSpace* space, const names::Resolved& resolved);
 
   /// Returns a line for each runtime that hid symbols.
-  [[nodiscard]] std::vector<std::string> lines() const;
+  [[nodiscard]] std::vector<std::string> lines(Recorder recorder) const;
 
  private:
   struct Process {
@@ -39,7 +44,7 @@ class RuntimeAdvice {
   /// Returns what a process has of its runtime.
   static Process process_of(const stream::AddressSpace& space);
   /// Returns the advice for a process that has a runtime.
-  static std::string advice_for(std::uint32_t pid, const Process& process);
+  static std::string advice_for(std::uint32_t pid, const Process& process, Recorder recorder);
   std::map<std::uint32_t, Process> processes_;
 };
 

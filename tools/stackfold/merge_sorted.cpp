@@ -23,7 +23,7 @@ bool report_inputs(const folded::SortedMerge& merge, const Io& io) {
     if (malformed.count > 0 && !is_any)
       io.report(malformed.describe());
     if (!input.cut_line().empty())
-      io.report(input.cut_line() + ": no newline at the end: cut, perhaps within the count");
+      io.report(input.cut_line() + ": no newline at the end: truncated, perhaps inside the count");
     if (!input.cut_line().empty() || (malformed.count > 0 && !is_any))
       is_whole = false;
   });
@@ -55,7 +55,7 @@ bool merge_sorted(std::vector<Input> inputs, const Options& options, Io& io) {
     write(merge, io.out);
   const bool is_whole = report_inputs(merge, io);
   if (merge.saturated() || stripped.saturated)
-    io.report("some counts are over 2^64 and stay at the largest number");
+    io.report("some counts exceed 2^64 and were capped");
   if (merge.out_of_order() > 0)
     io.report(
         fmt::format("--merge-sorted: {} out of order, so that stacks can come twice; "

@@ -76,16 +76,16 @@ void add_options(po::options_description& options) {
       ("strip-names",
        "cut parts of names that differ between builds and runs, such as the numbers of lambdas")  //
       ("event,event-filter", text("EVENT"),
-       "fold the samples of this event (default: the first)")                        //
-      ("all-events", "fold all events; the root frame is the event")                 //
-      ("time", text("FROM,TO"), "fold the samples between two times in seconds")     //
-      ("every", text("TIME"), "divide counts by time: the root frame is the time")   //
-      ("span", text("FUNC"), "fold only what happens inside calls of FUNC")          //
-      ("longer", text("TIME"), "the same, inside calls that take longer than TIME")  //
-      ("include", texts("REGEX"), "fold only stacks with a frame that matches")      //
-      ("exclude", texts("REGEX"), "leave out stacks with a frame that matches")      //
-      ("running", "leave out waiting stacks, in the text of macOS sample")           //
-      ("recursive", "show a function that calls itself as one frame")                //
+       "fold the samples of this event (default: the first)")                           //
+      ("all-events", "fold all events; the root frame is the event")                    //
+      ("time", text("FROM,TO"), "fold the samples between two times in seconds")        //
+      ("every", text("TIME"), "divide counts by time: the root frame is the time")      //
+      ("span", text("FUNC"), "fold only what happens inside calls of FUNC")             //
+      ("longer", text("TIME"), "fold only what happens inside calls longer than TIME")  //
+      ("include", texts("REGEX"), "fold only stacks with a frame that matches")         //
+      ("exclude", texts("REGEX"), "leave out stacks with a frame that matches")         //
+      ("running", "leave out waiting stacks, in the text of macOS sample")              //
+      ("recursive", "show a function that calls itself as one frame")                   //
       ("annotate",
        "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library, _[s] "
        "script; write facts about the recording")                            //

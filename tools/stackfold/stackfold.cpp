@@ -298,7 +298,7 @@ void refine(folded::FoldedCounts& counts, fold::Refiner& refiner, folded::Folded
 void write_folded(folded::FoldedCounts& counts, Io& io) {
   counts.write(io.out);
   if (counts.saturated())
-    io.report("some counts are over 2^64 and stay at the largest number");
+    io.report("some counts exceed 2^64 and were capped");
 }
 
 void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::Options& options,
@@ -318,7 +318,7 @@ void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::
     throw Error("--to: no stack in the input, so there is no profile to write");
   options.to->write(profile, taken.first_event, io.out);
   if (profile.saturated() || counts.saturated())
-    io.report("some counts are over 2^63 and stay at the largest number");
+    io.report("some counts exceed 2^63 and were capped");
 }
 
 int work(const CommandLine& line, Io& io) {

@@ -119,8 +119,8 @@ void add_options(po::options_description& options) {
       ("columns", text("N"), "shorten names to fit N columns (default: those of a terminal)")  //
       ("json", "write JSON")                                                                   //
       ("tsv", "write tab-separated columns")                                                   //
-      ("hints", "show the usual advice for functions with such names")                         //
-      ("hints-file", texts("FILE"), "the same, by the rules of FILE first (repeatable)")       //
+      ("hints", "show advice for well-known functions")                                        //
+      ("hints-file", texts("FILE"), "the same, with the rules of FILE first (repeatable)")     //
       ("color", one_of("WHEN", kWhens), "colours: always, never, or auto: on a terminal (default)");
 }
 

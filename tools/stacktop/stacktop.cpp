@@ -56,12 +56,11 @@ void report_input(const Profile& profile, const Io& io) {
   if (profile.malformed.is_two_columns)
     io.note("two counts per line: the second is shown (flamediff compares them)");
   if (tree.saturated())
-    io.report("the counts add up to more than 64 bits hold: sums are wrong");
+    io.report("the counts overflow 64 bits: sums are wrong");
   if (const auto nameless = tree.self(picture::kRoot); !nameless.is_zero())
-    io.note(
-        fmt::format("{:.1f} % of the counts are of stacks whose frames are all empty: "
-                    "no line shows them",
-                    stacktop::percent_of(nameless, total)));
+    io.note(fmt::format(
+        "{:.1f} % of the counts are in stacks with only empty frames, which no line shows",
+        stacktop::percent_of(nameless, total)));
   if (total.is_zero())
     io.note(no_stacks);
 }

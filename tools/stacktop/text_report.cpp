@@ -173,12 +173,12 @@ class TextWriter {
       if (line.hint && std::find(order.begin(), order.end(), *line.hint) == order.end())
         order.push_back(*line.hint);
     if (order.empty()) {
-      put("\nNo hint is known for these functions.\n");
+      put("\nThere are no hints for these functions.\n");
       return;
     }
-    put(fmt::format("\n{}\n", colored(kBold,
-                                      "Hints, by the functions' names alone: what is usually done. "
-                                      "Measure before and after.")));
+    put(fmt::format(
+        "\n{}\n",
+        colored(kBold, "Hints, based on the functions' names alone. Measure before and after.")));
     for (const std::size_t hint : order)
       write_hint(hint);
   }

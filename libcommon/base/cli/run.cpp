@@ -28,7 +28,7 @@ namespace {
 namespace po = boost::program_options;
 
 int work_on(Output& out, const Tool& tool, const CommandLine& line, const Io& io) {
-  Io own{io.in_fd, out, io.err, tool.name, tool.is_filter && line.has("quiet")};
+  Io own{io.in_fd, out, io.err, tool.name, tool.is_filter && line.has("quiet"), io.hidden_options};
   const int status = tool.work(line, own);
   out.flush();  // a full disk must not look like success
   return status;
@@ -81,6 +81,36 @@ bool open_standard_descriptors() {
       return false;
   }
   return true;
+}
+
+/// Returns the options that are not among `typed`, those of the command that the user has typed,
+/// separated by blanks.
+std::vector<std::string> options_beyond(std::string_view typed,
+                                        const po::options_description& options) {
+  std::vector<std::string> beyond;
+  const std::string known = fmt::format(" {} ", typed);
+  for (const auto& option : options.options())
+    if (known.find(fmt::format(" {} ", option->long_name())) == std::string::npos)
+      beyond.push_back(option->long_name());
+  return beyond;
+}
+
+/// Puts "TOOL's" before each hidden option, unless the tool's name is there.
+std::string with_owners(std::string message, std::string_view tool,
+                        std::span<const std::string> hidden) {
+  constexpr std::string_view kDashes = "--", kOfName = "abcdefghijklmnopqrstuvwxyz-";
+  for (std::size_t at = message.find(kDashes); at != std::string::npos;) {
+    const std::size_t end = std::min(message.find_first_not_of(kOfName, at), message.size());
+    const std::string name = message.substr(at + kDashes.size(), end - at - kDashes.size());
+    const std::string_view before = std::string_view(message).substr(0, at);
+    const std::string owner = fmt::format("{}'s ", tool);
+    const bool has_owner = before.ends_with(owner) || before.ends_with(fmt::format("{} ", tool));
+    const bool is_hidden = !has_owner && std::ranges::find(hidden, name) != hidden.end();
+    if (is_hidden)
+      message.insert(at, owner);
+    at = message.find(kDashes, end + (is_hidden ? owner.size() : 0));
+  }
+  return message;
 }
 
 constexpr std::string_view kOutOfMemory = ": out of memory\n";
@@ -139,7 +169,8 @@ void use_huge_pages() {
 }  // namespace
 
 void Io::report(std::string_view message) const {
-  err.write(fmt::format("{}: {}\n", tool, printable(message)));
+  err.write(fmt::format("{}: {}\n", tool,
+                        printable(with_owners(std::string(message), tool, hidden_options))));
   err.flush();
 }
 
@@ -154,7 +185,11 @@ int run_as(const Tool& tool, std::string_view called, std::span<const std::strin
   bool runs_command = false;
   try {
     const po::options_description options = all_options(tool);
-    std::vector<std::string> strict;
+    std::vector<std::string> hidden, strict;
+    if (const char* typed = tool.runs_command ? std::getenv("STACKPIPE_OPTIONS") : nullptr) {
+      io.hidden_options = hidden = options_beyond(typed, options);
+      ::unsetenv("STACKPIPE_OPTIONS");  // the recorded command does not inherit it
+    }
     if (script != nullptr) {
       const StrictArgs rewritten = to_strict(*script, args);
       if (rewritten.wants_usage || !rewritten.problems.empty())

@@ -36,8 +36,13 @@ struct Io {
   Output& err;
   std::string_view tool = {};  ///< the name of the tool, for messages; run_as() sets it
   bool is_quiet = false;       ///< --quiet was given to a filter
+  /// The options of the tool that the command before it lacks: a user of `stackpipe heap` cannot
+  /// give it those of malloctrace.
+  std::span<const std::string> hidden_options = {};
 
-  /// Prints "TOOL: message" on standard error, with control characters escaped.
+  /// Prints "TOOL: message" on standard error, with control characters escaped.  In advice, a
+  /// hidden option gets the name of its tool: "raise --max-depth" becomes "raise malloctrace's
+  /// --max-depth".
   void report(std::string_view message) const;
   /// Prints it unless --quiet was given.  For summaries and warnings.
   void note(std::string_view message) const;

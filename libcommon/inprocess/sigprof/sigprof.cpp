@@ -129,14 +129,14 @@ int start(const sp_sigprof_options* asked, int fd) noexcept {
 }
 
 constexpr std::array<const char*, 12> kTexts{"no error",
-                                             "an option is out of its range or not known",
+                                             "an option is out of range or unknown",
                                              "the descriptor is not open for writing",
                                              "started already",
                                              "not started in this process",
-                                             "the program has a handler of its own for SIGPROF",
-                                             "the kernel gives no timer",
+                                             "the program has its own handler for SIGPROF",
+                                             "the kernel refused a timer",
                                              "no memory",
-                                             "the thread that writes could not begin",
+                                             "the writer thread could not start",
                                              "the stream could not be written",
                                              "the reader of the stream was too slow",
                                              "/proc/self/maps cannot be read"};

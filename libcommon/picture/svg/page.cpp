@@ -158,7 +158,7 @@ void PageWriter::open_document(double height) {
   text_ += "</title>\n<desc id=\"page-desc\">";
   escaped(fmt::format(kReading, style_.whole_name, style_.order));
   if (!style_.left_out.empty())
-    text_ += fmt::format(" The highest towers are cut: {}; {}.", style_.left_out, kHowToSeeAll);
+    text_ += fmt::format(" The tallest towers are cut: {}; {}.", style_.left_out, kHowToSeeAll);
   if (!style_.summary.empty()) {
     text_ += ' ';
     append_escaped(text_, style_.summary,

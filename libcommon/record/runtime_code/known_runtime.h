@@ -25,6 +25,7 @@
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
 #include "record/closing.h"
+#include "record/own_rights.h"
 #include "runtimes/memory.h"
 #include "stream/history.h"
 #include "stream/proc/memory.h"
@@ -101,7 +102,7 @@ class RuntimeProcesses : public KnownRuntime {
     if (unopened > 0)
       closing.doubt("the memory of " + plural(unopened, "process") + " of " + language_.name +
                         " could not be read",
-                    "record as root, or with CAP_SYS_PTRACE");
+                    fix_of_unreadable_processes());
     for (const std::string& unknown : unknown_)
       closing.doubt(unknown + " has functions without names", language_.if_unknown);
   }

@@ -14,6 +14,7 @@
 #include "base/file_name.h"
 #include "base/plural.h"
 #include "objects/mapped_image.h"
+#include "record/own_rights.h"
 #include "runtimes/scripts/interpreters.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/memory.h"
@@ -393,7 +394,7 @@ void ScriptReader::describe(Closing& closing) const {
   if (!forbidden_.empty())
     closing.doubt("the memory of " + plural(forbidden_.size(), "process") +
                       " of interpreters could not be read",
-                  "record as the same user, or with CAP_SYS_PTRACE");
+                  fix_of_unreadable_processes());
   for (const auto& [unknown, versions] : all_unknown)
     closing.doubt(
         unknown + " has functions without names",

@@ -146,11 +146,13 @@ void describe_spending(RecordedStream& stream, Closing& closing) {
                                          groups.size() - kShown));
 }
 
-std::string describe_unreadable(const std::vector<pid_t>& processes) {
+std::string describe_unreadable(const std::vector<pid_t>& processes, std::string_view fix) {
+  if (processes.size() == 1)
+    return fmt::format("process {} could not be read in /proc, so its frames have no names: {}",
+                       processes.front(), fix);
   return fmt::format(
-      "{} could not be read in /proc (the first: {}), so their frames have no names: "
-      "record as root, outside of a container",
-      plural(processes.size(), "process"), processes.front());
+      "{} could not be read in /proc (the first: {}), so their frames have no names: {}",
+      plural(processes.size(), "process"), processes.front(), fix);
 }
 
 }  // namespace pe::record

@@ -39,7 +39,7 @@ void finish_keeping(RecordedStream& stream, Closing& closing);
 void describe_spending(RecordedStream& stream, Closing& closing);
 
 /// Returns "3 processes could not be read in /proc (the first: 7), so their frames have no names:
-/// record as root", for the result of write_running().
-std::string describe_unreadable(const std::vector<pid_t>& processes);
+/// record as root", for the result of write_running() and fix_of_unreadable_processes().
+std::string describe_unreadable(const std::vector<pid_t>& processes, std::string_view fix);
 
 }  // namespace pe::record

@@ -14,7 +14,7 @@ attack() {
   samples=$(sed -nE 's/^pe-record: ([0-9]+) samples? in .*/\1/p' "$dir/err")
 }
 # told REASON: prints how many walks ended for that reason, in a process that the line names
-told() { sed -nE "s/^[a-z-]+: stacks cut, so that they do not block a CPU: (.*, )?([0-9]+) $1.* \(most in process [0-9]+, $language\):.*/\2/p" "$dir/err"; }
+told() { sed -nE "s/^[a-z-]+: stacks cut short to avoid blocking a CPU: (.*, )?([0-9]+) $1.* \(most in process [0-9]+, $language\):.*/\2/p" "$dir/err"; }
 
 # Each read of the memory fails: the walks end after a few of these, once the kernel knows the interpreter.
 for attack in 'python threads' 'python frames' 'php frames' 'ruby threads' 'ruby frames'; do

@@ -22,6 +22,10 @@ grep -q "^stackpipe: pe-symbolize .* | stackfold --annotate --every 100ms | flam
 sp record -q -- "$PE_WORKLOAD" shares 0.2
 expect 'quiet' '' "$(cat out err)"
 
+# The command gets the user's environment.
+# shellcheck disable=SC2016 # of that shell
+sp heap -q -- sh -c 'test -z "${STACKPIPE_OPTIONS-}"'; expect 'a variable of ours' 0 $status
+
 # The suffix chooses the form.
 for suffix in pe pb.gz json; do
   sp record -q -o "c.$suffix" -- "$PE_WORKLOAD" shares 0.3; expect "$suffix: status" 0 $status
@@ -68,8 +72,8 @@ done
 for command in record waits heap; do
   # shellcheck disable=SC2016 # the program is to expand it
   sp $command -o crash.folded sh -c '"$0" shares 0.3; kill -SEGV $$' "$PE_WORKLOAD" -o x.svg; expect "$command: a crash" 139 $status
-  expect "$command: its signal" 1 "$(grep -cE "^(stackpipe|pe-record|malloctrace): 'sh' was ended by signal 11 \(SIGSEGV\)\$" err)"
-  grep -qx "stackpipe: '-o x.svg' was passed to sh; options of stackpipe go before the command" err || fail "$command: $(cat err)"
+  expect "$command: its signal" 1 "$(grep -cE "^(stackpipe|pe-record|malloctrace): 'sh' killed by signal 11 \(SIGSEGV\)\$" err)"
+  grep -qx "stackpipe: '-o x.svg' was passed to sh; put options of stackpipe before the command" err || fail "$command: $(cat err)"
 done
 # Lines of a script are shown on request.
 printf 'def leaf():\n    return sum(i * i for i in range(1000))\nfor _ in range(5000):\n    leaf()\n' >lines.py
@@ -101,7 +105,7 @@ for command in record waits heap; do
   kill -INT -- -$pid
   wait $pid; expect "$command, Ctrl-C" 130 $?
   grep -q 'workload' "keys-$command.folded" || fail "$command, Ctrl-C: $(cat err)"
-  grep -q 'was ended by signal' err && fail "$command, Ctrl-C: $(cat err)"
+  grep -q 'killed by signal' err && fail "$command, Ctrl-C: $(cat err)"
 done
 expect 'temporary folders' '' "$(ls -A temporary)"
 # While it draws, the second Ctrl-C ends it.

@@ -14,7 +14,7 @@ if without_btf true 2>/dev/null; then
   without_btf offcpu --engine bpf -o "$dir/b.pe" -- "$PE_WAITS" nanosleep >/dev/null 2>"$dir/err"; expect 'no BTF: status' 125 $?
   expect 'no BTF' 'offcpu: --engine bpf: eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)' "$(cat "$dir/err")"
   without_btf offcpu --min-us 20000 -o "$dir/p.pe" -- "$PE_WAITS" nanosleep >/dev/null 2>"$dir/err"; expect 'no BTF, any engine: status' 0 $?
-  grep -qxF 'offcpu: the bpf engine does not work here, using perf: eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)' "$dir/err" ||
+  grep -qxF 'offcpu: the bpf engine does not work here; using perf: eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)' "$dir/err" ||
     fail "no BTF, any engine: $(cat "$dir/err")"
   grep -q '^offcpu: 10 waits in ' "$dir/err" || fail "no BTF, ten naps: $(cat "$dir/err")"
   at_least 'no BTF: naps, from main() on, %' 99 "$(share ';main;.*;wait_in_nanosleep[; ]' <(fold "$dir/p.pe"))"
@@ -32,7 +32,7 @@ if "$(dirname "$0")/../../support/wrong_btf.py" /sys/kernel/btf/vmlinux "$dir/wr
   grep -q '^offcpu: --engine bpf: eBPF: loading programs: [^;]*; the verifier: .* access beyond struct task_struct at off ' "$dir/err" ||
     fail "verifier: $(cat "$dir/err")"
   with_wrong_btf offcpu -o "$dir/v.pe" -- sleep 0.1 2>"$dir/err"; expect 'verifier, any engine: status' 0 $?
-  grep -q '^offcpu: the bpf engine does not work here, using perf: eBPF: loading programs: ' "$dir/err" || fail "verifier, any engine: $(cat "$dir/err")"
+  grep -q '^offcpu: the bpf engine does not work here; using perf: eBPF: loading programs: ' "$dir/err" || fail "verifier, any engine: $(cat "$dir/err")"
 fi
 
 # stopped OUTPUT COMMAND...: runs the command under a recorder that is stopped meanwhile.  $recorder is the

@@ -14,7 +14,7 @@ recorded() {
 
 for errno in EPERM ENOSYS; do
   deny perf_event_open $errno pe-record -F 499 -o "$dir/auto.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"; expect "auto, $errno: status" 0 $?
-  grep -q '^pe-record: using engine signal, with which the command samples itself: perf_event_open(2) is denied to every process here' "$dir/err" ||
+  grep -q '^pe-record: using engine signal, with which the command samples itself: perf_event_open(2) is blocked here' "$dir/err" ||
     fail "auto, $errno: $(cat "$dir/err")"
   recorded "$dir/auto.pe" "auto, $errno"
   deny perf_event_open,memfd_create $errno pe-record -F 499 -o "$dir/auto.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"
@@ -23,7 +23,7 @@ for errno in EPERM ENOSYS; do
     fail "no memory either, $errno: $(cat "$dir/err")"
   recorded "$dir/auto.pe" "no memory either, $errno"
   deny perf_event_open $errno pe-record --engine perf -o "$dir/none.pe" -- true 2>"$dir/err"; expect "perf, $errno: status" 125 $?
-  grep -q '^pe-record: perf_event_open(2) is denied to every process here' "$dir/err" || fail "perf, $errno: $(cat "$dir/err")"
+  grep -q '^pe-record: perf_event_open(2) is blocked here' "$dir/err" || fail "perf, $errno: $(cat "$dir/err")"
 done
 [ ! -e "$dir/none.pe" ] || fail 'a recording that cannot be made has made a file'
 deny perf_event_open EPERM pe-record -a -d 0.1 -o "$dir/none.pe" 2>"$dir/err"; expect 'the whole system' 1 $?

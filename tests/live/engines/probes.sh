@@ -95,9 +95,9 @@ grep -q "'to_pointer': 1 of its 1 exit is a jump to code that cannot be followed
 refused "uretprobe:$PE_PROBED:_start" 'its returns cannot be seen: it never returns'
 refused "uprobe:$PE_PROBED:locked" 'the kernel cannot probe the instruction there'
 refused "uprobe:$PE_PROBED:pushes_flags" 'the kernel cannot step over the instruction pushf'
-refused "uprobe:$PE_PROBED:table" 'nothing states that this symbol is code'
+refused "uprobe:$PE_PROBED:table" 'nothing marks this symbol as code'
 pe-record -c 10 -o "$dir/none.pe" -e "uprobe:$PE_PROBED:counted" -- "$PE_PROBED" 1 2>"$dir/err" && fail '-c: recorded'
-grep -q -- '--count: the kernel makes a sample of each' "$dir/err" || fail "-c: $(cat "$dir/err")"
+grep -q -- '--count: the kernel records each' "$dir/err" || fail "-c: $(cat "$dir/err")"
 objcopy --strip-all "$PE_PROBED" "$dir/stripped"
 refused "uprobe:$dir/stripped:counted" "the file is stripped.*uprobe:$dir/stripped:0x1234"
 refused "uretprobe:$PE_GO:main.main" 'is written in Go'

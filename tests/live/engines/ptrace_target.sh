@@ -49,7 +49,7 @@ wait $recorder; expect 'status' 0 $?
 until_so 'stopped when we had gone' is_stopped $target
 record -F 499 -d 0.5 -p $target -o "$dir/still.pe"; expect 'of a stopped process: status' 1 $?
 # After it is released, it runs for some microseconds before it stops again.
-grep -qE 'nothing was recorded: the target (was stopped by a signal all the time|ran for 0\.[0-9]+ ms in all)' "$dir/err" || fail "of a stopped process: $(cat "$dir/err")"
+grep -qE 'nothing was recorded: the target (was stopped by a signal the whole time|ran for 0\.[0-9]+ ms in all)' "$dir/err" || fail "of a stopped process: $(cat "$dir/err")"
 expect 'its closing line' '' "$(grep -E '^pe-record: [1-9][0-9]* samples? in' "$dir/err")"
 until_so 'stopped after a whole recording' is_stopped $target
 kill -CONT $target

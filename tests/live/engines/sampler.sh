@@ -94,7 +94,7 @@ sample clock=wall -- sleep 1 || fail "wall: status $?"
 at_least 'samples of a sleep' 50 "$(count weight)"
 at_least 'of them asleep' 80 "$(share 'nanosleep' "$dir/folded")"
 
-# If the kernel gives no timers to threads, the library uses the timer of the process.  It must not kill the
+# If the kernel refused a timers to threads, the library uses the timer of the process.  It must not kill the
 # program after exec.
 cat >"$dir/limited" <<'END'
 #!/bin/bash
@@ -106,7 +106,7 @@ within 'fifty without timers' 50 "$(share ';fifty[; ]' "$dir/folded")" 20
 sample hz=499 -- "$dir/limited" "$PE_SAMPLED" exec true || fail "exec without timers: status $?"
 at_least 'before exec without timers' 50 "$(share 'spin_before_exec[; ]' "$dir/folded")"
 sample -- "$dir/limited" "$PE_SAMPLED" own-itimer || fail "own timer without timers: status $?"
-said 'is not sampled any more: it uses ITIMER_PROF itself' 'that sampling ended'
+said 'is no longer sampled: it uses ITIMER_PROF itself' 'that sampling ended'
 expect 'stopped' 1 "$(count stopped)"
 sample -- "$dir/limited" "$PE_SAMPLED" default
 expect 'SIGPROF without timers' 155 $?

@@ -77,7 +77,7 @@ for mode in own-handler own-itimer errno storm; do
   pe-symbolize -q "$dir/mode.pe" >/dev/null || fail "$mode: the stream is damaged"
 done
 record -o "$dir/own.pe" -- bash -c "ulimit -i 0; exec '$PE_SAMPLED' own-itimer" || grep -q 'nothing was recorded' "$dir/err" || fail "own timer, no other: $(cat "$dir/err")"
-said 'is not sampled any more: it uses ITIMER_PROF itself'
+said 'is no longer sampled: it uses ITIMER_PROF itself'
 said ': [0-9]+ process(es)? sampled by ITIMER_PROF, without a timer for each thread: raise ulimit -i$'
 said ': 1 time sampling ended early'
 
@@ -212,9 +212,9 @@ at_least 'ThreadSanitizer: whole stacks in spin, %' 90 "$(share '^races;.*clone.
 if command -v clang++ >/dev/null; then
   clang++ -O1 -g -fsanitize=thread -o "$dir/races" "$dir/races.cpp"
   record -o "$dir/races.pe" -- "$dir/races"; expect "clang's ThreadSanitizer: status" 3 $?
-  said "is not sampled: clang's ThreadSanitizer is part of it"
+  said "is not sampled: it is built with clang's ThreadSanitizer"
   malloctrace -o "$dir/heap.pe" -- "$dir/races" 2>"$dir/err"; expect "clang's ThreadSanitizer, malloctrace: status" 3 $?
-  said "is not traced: clang's ThreadSanitizer is part of it"
+  said "is not traced: it is built with clang's ThreadSanitizer"
 fi
 
 # These programs cannot load the library.
@@ -289,7 +289,7 @@ chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 cp "$PE_WORKLOAD" "$PE_DENY" "$PE_TOOLS/pe-record" "$PE_TOOLS/libsampler_preload.so" "$dir/"
 setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$dir/deny_call" perf_event_open,ptrace EPERM \
   "$dir/pe-record" -F 499 -o "$dir/w/own.pe" -- "$dir/workload" shares 2 2>"$dir/err"; expect 'as nobody' 0 $?
-said '^pe-record: using engine signal, with which the command samples itself: perf_event_open\(2\) is denied to every process here'
+said '^pe-record: using engine signal, with which the command samples itself: perf_event_open\(2\) is blocked here'
 fold "$dir/w/own.pe" >"$dir/folded"
 within 'as nobody: fifty' 50 "$(share ';main;work;fifty' "$dir/folded")" 10
 # The recorder accepts the samples of a program that drops its privileges.

@@ -84,7 +84,7 @@ edge unnoticed
 
 # The kernel gives no timers.
 if (ulimit -i 0; "$PE_SELF" shares "$dir/stream") >/dev/null 2>"$dir/said"; then fail 'started without timers'; fi
-grep -q 'start: the kernel gives no timer' "$dir/said" || fail "without timers: $(cat "$dir/said")"
+grep -q 'start: the kernel refused a timer' "$dir/said" || fail "without timers: $(cat "$dir/said")"
 
 # perf can also read such streams.
 if command -v perf >/dev/null; then

@@ -18,13 +18,13 @@ expect 'kernel frames, %' 0.0 "$(share '_\[k\]' "$dir/own.folded")"
 nobody "$dir/pe-record" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system at 2' 1 $?
 expect 'its message' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
 nobody "$dir/pe-record" --engine perf -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process" 1 $?
-expect 'its message' 'pe-record: the target belongs to another user: need CAP_PERFMON, or root' "$(cat "$dir/err")" || fail "another's process: $(cat "$dir/err")"
+expect 'its message' 'pe-record: the target belongs to another user: this needs root or CAP_PERFMON' "$(cat "$dir/err")" || fail "another's process: $(cat "$dir/err")"
 
 # A closing line names the engine that reads the functions of scripts for this user.
 setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all /usr/bin/python3 -c 'while True: sum(i * i for i in range(1000))' & python=$!
 sleep 0.5
 scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
-advice='use pe-record --engine ptrace'
+advice='use --engine ptrace'
 [ "$scope" = 0 ] || advice="need root, or CAP_BPF and CAP_PERFMON; --engine ptrace: kernel.yama.ptrace_scope is $scope: need .*"
 nobody "$dir/pe-record" -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"; expect 'scripts by perf: status' 0 $?
 grep -Eqx "pe-record: this engine does not read the functions of scripts: $advice" "$dir/err" || fail "scripts: $(cat "$dir/err")"
@@ -35,7 +35,7 @@ if [ "$scope" = 0 ]; then
   at_least 'functions of the script, %' 90 "$(share '<module>_\[s\]' "$dir/python.folded")"
 fi
 pe-record --engine perf -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"
-grep -qx 'pe-record: this engine does not read the functions of scripts: use pe-record --engine bpf' "$dir/err" || fail "scripts by root: $(cat "$dir/err")"
+grep -qx 'pe-record: this engine does not read the functions of scripts: use --engine bpf' "$dir/err" || fail "scripts by root: $(cat "$dir/err")"
 
 # Root records kernel frames; a user who may not see the kernel's symbols symbolizes them.
 pe-record -F 997 -o "$dir/k.pe" -- dd if=/dev/zero of=/dev/null bs=1M count=2000 2>/dev/null

@@ -31,6 +31,12 @@ grep -Eq '^malloctrace: [0-9]+ allocations in [0-9.]+ s, [0-9]+ bytes, peak [0-9
   fail "closing line: $(cat "$dir/err")"
 grep -Eq 'failed|not counted|unknown|cut|not walked|contradicted|refused' "$dir/err" && fail "losses: $(cat "$dir/err")"
 
+# A folder whose path has a blank, which LD_PRELOAD cannot hold, also for programs that the command starts.
+mkdir "$dir/a b"
+cp "$PE_TOOLS"/{malloctrace,libmalloctrace_preload.so} "$dir/a b/"
+"$dir/a b/malloctrace" -v -o "$dir/heap.pe" -- sh -c '"$0" leaks; :' "$PE_HEAP" >"$dir/out" 2>"$dir/err" || fail "below a path with a blank: $(cat "$dir/err")"
+counts 'below a path with a blank' ';keep_ten_of_100;' 1000 10 1000 1000 0
+
 trace -- "$PE_HEAP" kinds || fail kinds
 counts 'every kind' ';every_kind_of_77' 558 7 558 558 0
 grep -q '; 1 allocation failed' "$dir/err" || fail "a refused allocation is not told: $(cat "$dir/err")"
@@ -245,7 +251,7 @@ fi
 printf 'int main(void) { return 5; }\n' >"$dir/x.c"
 fake_sanitizer malloctrace_preload "$dir/x.c" "$dir/sanitized"
 trace -- bash -c "'$dir/sanitized'; exit \$?"; expect 'AddressSanitizer in a child' 5 $?
-grep -q '1 connection of a process that is not looked into: built with AddressSanitizer: refused' "$dir/err" ||
+grep -q '1 connection of a process that is not recorded: built with AddressSanitizer: refused' "$dir/err" ||
   fail "AddressSanitizer in a child: $(cat "$dir/err")"
 trace -- "$dir/sanitized"; expect 'AddressSanitizer' 125 $?
 grep -q 'is built with AddressSanitizer: libasan.so.8 does not' "$dir/err" || fail "AddressSanitizer: $(cat "$dir/err")"
@@ -317,7 +323,7 @@ expect 'the head of the report' "$PE_HEAP leaks" "$(head -1 "$dir/report")"
 # shellcheck disable=SC2016 # of the shell that is traced
 malloctrace -v --report -- sh -c 'exec "$0" leaks' "$PE_HEAP" >"$dir/two" 2>"$dir/err"
 grep -q ': 1 process (2 programs); ' "$dir/err" || fail "a process of two programs: $(cat "$dir/err")"
-grep -q '^ *[0-9]* sh .*  began another program$' "$dir/two" || fail 'the report does not tell that sh became another program'
+grep -q '^ *[0-9]* sh .*  executed another program$' "$dir/two" || fail 'the report does not tell that sh became another program'
 grep -q ' % of the peak' "$dir/err" && fail "the share of a small peak: $(cat "$dir/err")"
 grep -q '3,000 bytes in 3 blocks; first allocated' "$dir/report" || fail 'the report misses a leak'
 grep -q '  keep_three_of_1000  \[allocations\]$' "$dir/report" || fail 'the report misses a name'

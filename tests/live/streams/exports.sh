@@ -40,7 +40,7 @@ same 'folded text' "$dir/cpu.folded"
 printf 'a;b 18446744073709551615\na;c 1.5\n' | stackfold --to pprof 2>"$dir/err" | stackfold >"$dir/got" 2>>"$dir/err"
 expect 'large and broken counts' 'a;b 9223372036854775807
 a;c 2' "$(cat "$dir/got")"
-for said in 'rounded to whole numbers' 'stay at the largest number'; do
+for said in 'rounded to whole numbers' 'were capped'; do
   grep -q "$said" "$dir/err" || fail "does not say '$said': $(cat "$dir/err")"
 done
 

@@ -74,7 +74,7 @@ check() {  # COMMAND...
   told "$over"
   kill -INT $recorder
   wait $recorder; expect "$label: status of a second signal" 1 $?
-  grep -q ': the output was cut off, because its reader had not read it all: ' "$dir/err" || fail "$label: $(cat "$dir/err")"
+  grep -q ': the output was cut off before its reader had read it all: ' "$dir/err" || fail "$label: $(cat "$dir/err")"
   exec 9<&-
   kill $target
 }

@@ -33,7 +33,7 @@ run_engine() {  # uses $engine
   sleep 100 & sleeper=$!
   sleep 0.2
   engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 1 $?
-  grep -q '^offcpu: nothing was recorded: the target was asleep all the time$' "$dir/err" || fail "why: $(cat "$dir/err")"
+  grep -q '^offcpu: nothing was recorded: the target slept the whole time$' "$dir/err" || fail "why: $(cat "$dir/err")"
   expect 'waits that nothing is known of' 0 "$(count 'waits? in' "$dir/err")"
   grep -q ': 1 thread of which no wait ended, because it ran or still waits: a wait that began before the recording is seen only when it ends; to see it now: pe-record ' "$dir/err" ||
     fail "closing line: $(cat "$dir/err")"
@@ -110,7 +110,7 @@ done
 
 # An engine leaves targets that it cannot record to the other engine, or reports them.
 offcpu --engine bpf --cgroup / -d 0.1 -o "$dir/c.pe" 2>"$dir/err"; expect 'control group by eBPF: status' 1 $?
-expect 'control group by eBPF' 'offcpu: --engine bpf: control groups are for the perf engine' "$(cat "$dir/err")"
+expect 'control group by eBPF' 'offcpu: --engine bpf: --cgroup needs the perf engine' "$(cat "$dir/err")"
 
 # A target that cannot be recorded is reported in one line.
 bash -c 'sleep 0.01 & exec sleep 100' & parent=$!

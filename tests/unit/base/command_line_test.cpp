@@ -2,6 +2,7 @@
 #include "base/cli/command_line.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 
 #include "base/error.h"
 #include "support/run_tool.h"
+#include "support/string_output.h"
 #include "support/temp_dir.h"
 
 namespace po = boost::program_options;
@@ -186,6 +188,36 @@ BOOST_AUTO_TEST_CASE(help_lists_every_option_within_80_columns) {
              "  -V, --version             print the version and exit\n"
              "\n"
              "More in filter(1).\n");
+}
+
+BOOST_AUTO_TEST_CASE(advice_names_the_tool_of_options_that_the_command_before_it_lacks) {
+  pe::StringOutput out, err;
+  const std::vector<std::string> hidden{"depth", "raw"};
+  const pe::Io io{-1, out, err, "tool", false, hidden};
+  io.report("cut: raise --depth, or use --freq or --depth-first; tool --raw and tool's --raw too");
+  io.report("--raw");
+  BOOST_TEST(err.text ==
+             "tool: cut: raise tool's --depth, or use --freq or --depth-first; tool --raw and "
+             "tool's --raw too\n"
+             "tool: tool's --raw\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_variable_of_the_command_before_it_is_not_inherited) {
+  constexpr pe::Tool kAdvises{.name = "advises",
+                              .synopsis = "COMMAND",
+                              .summary = "Advises.",
+                              .add_options = add_options,
+                              .work =
+                                  [](const pe::CommandLine& /*line*/, pe::Io& io) {
+                                    io.report("use --raw or --freq");
+                                    return std::getenv("STACKPIPE_OPTIONS") == nullptr ? 0 : 1;
+                                  },
+                              .runs_command = true};
+  ::setenv("STACKPIPE_OPTIONS", "freq help", 1);
+  const auto r = run_tool(kAdvises, {"--", "true"});
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(r.err == "advises: use advises's --raw or --freq\n");
+  BOOST_TEST(run_tool(kAdvises, {"--", "true"}).err == "advises: use --raw or --freq\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

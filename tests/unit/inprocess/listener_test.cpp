@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(of_those_who_say_nothing_the_oldest_are_left) {
   for (std::size_t i = 0; i < Listener::kMostSilent + kMore; ++i)
     silent.emplace_back(listener.socket_name());
   BOOST_TEST(taken_by(listener) == 0U);
-  BOOST_TEST(listener.refused().at("that said nothing") == kMore);
+  BOOST_TEST(listener.refused().at("that sent nothing") == kMore);
   send_file(listener);
   BOOST_TEST(taken_by(listener) == 1U);
   // The newest may still speak.
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(of_other_users_fewer_are_kept_and_they_keep_nobody_out) {
   BOOST_TEST(::read(told[0], &byte, 1) == 1);
   send_file(listener);
   BOOST_TEST(taken_by(listener) == 1U);
-  BOOST_TEST(listener.refused().at("of another user that said nothing") == kMore);
+  BOOST_TEST(listener.refused().at("of another user that sent nothing") == kMore);
   ::close(end[1]);
   int status = 0;
   BOOST_TEST(::waitpid(child, &status, 0) == child);

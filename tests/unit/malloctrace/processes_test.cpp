@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(why_a_process_is_not_traced_is_told) {
   say("no memory");
   say("no memory");
   BOOST_TEST((processes.refused() == std::map<std::string, std::uint64_t>{
-                                         {"of a process that is not looked into: no memory:", 2}}));
+                                         {"of a process that is not recorded: no memory:", 2}}));
   for (int i = 0; i < 100; ++i)
     say("reason " + std::to_string(i));
   BOOST_TEST(processes.refused().size() < 20U);

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(totals_come_first) {
   const std::string text = text_of_report({.top = 10, .leak_age_ns = std::nullopt});
   BOOST_TEST(text.substr(0, text.find("\n\n")) ==
              "allocated  1,235,567 bytes in 14 allocations\n"
-             "peak       3,000 bytes, 3.5 s after the beginning\n"
+             "peak       3,000 bytes, 3.5 s after the start\n"
              "not freed  2,500 bytes in 7 blocks\n"
              "temporary  1 allocation, 7.1 %");
 }

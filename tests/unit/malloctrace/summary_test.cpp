@@ -57,14 +57,14 @@ BOOST_AUTO_TEST_CASE(a_program_is_told_in_one_line) {
   BOOST_TEST(describe_use(summary, "2.50 s") ==
              "3 allocations in 2.50 s, 3000 bytes, peak 2000 bytes, 1 byte in 1 block not freed");
   BOOST_TEST(describe_processes(summary) == "1 process");
-  BOOST_TEST(describe_memory(summary) == "tracing needed 500 bytes of memory");
+  BOOST_TEST(describe_memory(summary) == "tracing took 500 bytes of memory");
   BOOST_TEST(losses_of(summary).empty());
 }
 
 BOOST_AUTO_TEST_CASE(what_tracing_took_is_a_share_of_what_is_not_little) {
   Summary summary;
   summary.add({1, Fate::kEnded, heap_with(1 << 20)});
-  BOOST_TEST(describe_memory(summary) == "tracing needed 500 bytes of memory, 0.0 % of the peak");
+  BOOST_TEST(describe_memory(summary) == "tracing took 500 bytes of memory, 0.0 % of the peak");
 }
 
 BOOST_AUTO_TEST_CASE(the_peak_of_threads_has_a_bound_and_estimates_say_so) {
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(programs_of_one_process_are_one_process) {
              "6 allocations in 1 s, 6000 bytes, peak 90 bytes in one program, 2 bytes in 2 blocks "
              "not freed");
   BOOST_TEST(describe_processes(summary) == "1 process (2 programs)");
-  BOOST_TEST(describe_memory(summary) == "tracing needed 1000 bytes of memory");
+  BOOST_TEST(describe_memory(summary) == "tracing took 1000 bytes of memory");
 }
 
 BOOST_AUTO_TEST_CASE(what_was_resident_is_told_where_malloc_saw_little_of_it) {
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(losses_are_told) {
       "4 frees of unknown blocks: see CAVEATS in malloctrace(1)",
       "6 stacks cut: raise --max-depth",
       "7 stacks not walked to the end: see HOW STACKS END in pe-record(1)",
-      "1 number in shared memory that contradicted others: check what the program overwrites",
+      "1 number in shared memory with contradictory contents: check what the program overwrites",
       "2 connections of another user refused: see CAVEATS in malloctrace(1)",
       "1 allocation failed",
       "5 frees of blocks from before a fork"};

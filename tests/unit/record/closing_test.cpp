@@ -17,7 +17,7 @@ using pe::unwind::Stop;
 
 std::vector<std::string> doubts_of(const StackCounts& counts) {
   Closing closing;
-  add_stacks(closing, counts, "use larger copies");
+  add_stacks(closing, counts, {.if_cut = "use larger copies", .if_foreign = "use others"});
   return closing.doubts;
 }
 
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_few_incomplete_stacks_are_only_a_detail) {
   StackCounts counts = counts_of(1000, 950);
   counts.ended[{"a.so", Stop::kNoUnwindInfo}] = 50;
   Closing closing;
-  add_stacks(closing, counts, "");
+  add_stacks(closing, counts, {});
   BOOST_TEST(closing.doubts.empty());
   BOOST_TEST(closing.details == std::vector<std::string>{"50 ended in a.so: no unwind info"},
              boost::test_tools::per_element());
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(stacks_that_could_not_be_walked_are_doubts) {
   counts.foreign = 1;
   const std::vector<std::string> wanted{
       "10 stacks ended where a file could not be opened: raise ulimit -n",
-      "1 stack of 32-bit programs not walked: use --call-graph fp"};
+      "1 stack of 32-bit programs not walked: use others"};
   BOOST_TEST(doubts_of(counts) == wanted, boost::test_tools::per_element());
 }
 

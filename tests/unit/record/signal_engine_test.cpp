@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_tick_is_a_reason_above_it_and_among_other_threa
       "time");
   for (const std::uint64_t hz : {99U, 250U})
     BOOST_TEST(why_fewer_samples(0.9 * static_cast<double>(hz), hz, 250) ==
-               "signals came late, so that some samples represent several periods");
+               "signals came late, so some samples represent several periods");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -160,7 +160,7 @@ bool start_process(bool is_fork, Failure& failure) noexcept {
   failure = {"it runs under valgrind", 0};
   if (process.is_under_valgrind)
     return false;
-  failure = {"clang's ThreadSanitizer is part of it", 0};
+  failure = {"it is built with clang's ThreadSanitizer", 0};
   if (inprocess::is_thread_sanitizer_in_program())
     return false;
   auto* tracer = static_cast<Tracer*>(map_private(sizeof(Tracer)));

@@ -97,9 +97,9 @@ BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
 
 std::string BpfEngine::why_unable(const record::Target& target) {
   if (!target.cgroup.empty())
-    return "control groups are for the perf engine";
+    return "--cgroup needs the perf engine";
   if (!target.threads.empty() && !target.processes.empty())
-    return "processes and threads at once are for the perf engine";
+    return "--pid together with --tid needs the perf engine";
   return {};
 }
 
@@ -396,7 +396,7 @@ unwind::StackCounts BpfEngine::stacks() const {
 std::string_view BpfEngine::fix_of_cuts() const {
   return choice_.with_wakers || choice_.only_locks
              ? "this engine copies no more"
-             : "offcpu --engine perf copies more, by its --stack-size";
+             : "use --engine perf, which copies more with --stack-size";
 }
 
 void BpfEngine::describe(record::Closing& closing) {
@@ -406,7 +406,7 @@ void BpfEngine::describe(record::Closing& closing) {
   if (lost_changes_ > 0)
     closing.doubt(fmt::format("{} of processes and mappings lost, so names may be wrong",
                               plural(lost_changes_, "record")),
-                  "raise --mmap-pages");
+                  fix_of_losses());
   add_losses(object_->counts(), closing);
   record::describe_limits(object_->limited_walks(), "record fewer threads, or use --engine perf",
                           closing);
@@ -420,7 +420,9 @@ void BpfEngine::describe(record::Closing& closing) {
 }
 
 std::string BpfEngine::problem() const {
-  return unreadable_.empty() ? "" : record::describe_unreadable(unreadable_);
+  return unreadable_.empty()
+             ? ""
+             : record::describe_unreadable(unreadable_, record::fix_of_unreadable_processes());
 }
 
 }  // namespace pe::offcpu

@@ -57,6 +57,7 @@ class BpfEngine final : public Engine {
   [[nodiscard]] std::uint64_t lost() const override;
   [[nodiscard]] unwind::StackCounts stacks() const override;
   [[nodiscard]] std::string_view fix_of_cuts() const override;
+  [[nodiscard]] std::string_view fix_of_losses() const override { return "raise --mmap-pages"; }
   void describe(record::Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 

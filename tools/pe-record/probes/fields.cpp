@@ -39,7 +39,8 @@ Weight weight_of_tracepoint(const std::string& event, const std::string& name) {
     throw Error(fmt::format("--weight: {} has no field {}; it has {}", event, in_quotes(name),
                             list_of(fields)));
   if (!field->is_number())
-    throw Error(fmt::format("--weight: the field {} of {} is no number", in_quotes(name), event));
+    throw Error(
+        fmt::format("--weight: the field {} of {} is not a number", in_quotes(name), event));
   return {.kind = Weight::Kind::kField,
           .bytes = static_cast<unsigned>(field->size),
           .is_signed = field->is_signed,
@@ -116,7 +117,7 @@ std::vector<std::string> words_of(std::string_view filter) {
 void check_filter(const std::string& event, const std::string& filter) {
   if (record::is_probe(event) ||
       record::parse_event(event).kind != record::EventName::Kind::kTracepoint)
-    throw Error(fmt::format("--filter: {} is no tracepoint", event));
+    throw Error(fmt::format("--filter: {} is not a tracepoint", event));
   const auto fields = stream::tracepoint_fields(event);
   // Fields of no tracepoint, which the kernel knows (Documentation/trace/events.rst).
   constexpr std::array<std::string_view, 6> kOthers{"cpu",  "CPU",  "comm",

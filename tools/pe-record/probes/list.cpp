@@ -35,7 +35,7 @@ std::vector<std::string> events_like(const std::string& pattern) {
 
 int list_events(const CommandLine& line, Io& io) {
   if (!line.command.empty())
-    throw UsageError("--list needs no command");
+    throw UsageError("--list takes no command");
   const std::string& pattern = *line.text("list");
   record::Target target;
   if (line.has("pid")) {

@@ -378,10 +378,9 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
       throw Error(fmt::format("--event: {}: the function has only {} bytes", in_quotes(text),
                               function.bytes));
     if (function.bytes == 0 && !is_code(file, function))
-      throw Error(
-          fmt::format("--event: {}: nothing states that this symbol is code, and a probe "
-                      "would damage data",
-                      in_quotes(text)));
+      throw Error(fmt::format(
+          "--event: {}: nothing marks this symbol as code, and a probe would damage data",
+          in_quotes(text)));
     const Extent symbol{function.svma, function.svma + std::max<std::uint64_t>(function.bytes, 1)};
     if (has_pattern && !problem_at(file, function.svma, symbol).empty()) {
       ++left_out;

@@ -114,7 +114,7 @@ bool make_shared(bool is_fork, Failure& failure) noexcept {
   // ETOOMANYREFS (unix(7)): too many sent files are in transit already.
   if (!is_sent)
     failure = {
-        errno == ETOOMANYREFS ? "too many begin at once (ulimit -n)" : "cannot reach who records",
+        errno == ETOOMANYREFS ? "too many start at once (ulimit -n)" : "cannot reach the recorder",
         errno};
   ::syscall(SYS_close, file->fd);
   return is_sent;
@@ -216,10 +216,10 @@ bool begin_timers(StackBounds stack) noexcept {
 
 /// `stack` has the bounds of the calling thread's stack.
 bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
-  failure = {"clang's ThreadSanitizer is part of it", 0};
+  failure = {"it is built with clang's ThreadSanitizer", 0};
   if (is_thread_sanitizer_in_program())
     return false;
-  failure = {"a filter of system calls (seccomp) is in force that pe-record does not have", 0};
+  failure = {"it has a filter of system calls (seccomp) that pe-record does not have", 0};
   if (!is_fork && count_filters() > process.settings.most_filters)
     return false;
   failure = {"no memory", 0};
@@ -416,9 +416,9 @@ void stop_process(WhyStopped why) noexcept {
       disarm(slot);
   publish(process.header().why_stopped, static_cast<std::uint32_t>(why));
   constexpr std::array kReasons{
-      "", "is not sampled any more: it uses ITIMER_PROF itself",
-      "is not sampled any more: it forbids itself the return from handlers (seccomp)",
-      "is not sampled any more: an alternate signal stack is too small for a handler"};
+      "", "is no longer sampled: it uses ITIMER_PROF itself",
+      "is no longer sampled: its seccomp filter forbids the return from signal handlers",
+      "is no longer sampled: an alternate signal stack is too small for a handler"};
   report_line(kTool, kReasons[static_cast<std::size_t>(why)]);
 }
 

@@ -36,8 +36,8 @@ void set_rate(perf_event_attr& attr, const Request& request, const std::string& 
   const bool ignores_period =
       counts_passes || (stream::is_software(attr) && !stream::is_clock(attr));
   if (ignores_period && request.period.value_or(1) > 1)
-    throw UsageError(fmt::format(
-        "--count: the kernel makes a sample of each {}: use --freq, or leave it out", event));
+    throw UsageError(
+        fmt::format("--count: the kernel records each {}: use --count 1, or --freq", event));
   if (request.period || (counts_passes && !request.frequency_was_given)) {
     attr.sample_period = request.period.value_or(1);  // every pass of a tracepoint, as perf does
     return;

@@ -61,10 +61,10 @@ void Counters::refuse_right(const OpenedEvent& event, int error) const {
   const bool is_allowed = perf_event_paranoid() <= 2 || has_capability(Capability::kPerfmon) ||
                           has_capability(Capability::kSysAdmin);
   if (const int own = try_own_counter(); own != 0 && (own == ENOSYS || is_allowed))
-    throw Refused(fmt::format(
-        "perf_event_open(2) is denied to every process here ({}): a seccomp filter, as containers "
-        "have, or a kernel without it",
-        errno_text(own)));
+    throw Refused(
+        fmt::format("perf_event_open(2) is blocked here ({}) by a seccomp filter, as in "
+                    "containers, or missing from the kernel",
+                    errno_text(own)));
   if (!event.probed_offsets.empty())
     throw Refused("--event: probes need CAP_PERFMON, or root");
   if (target_.is_wide())
@@ -73,7 +73,7 @@ void Counters::refuse_right(const OpenedEvent& event, int error) const {
     throw Refused(missing_right(-1, "for tracepoints"));
   const bool is_of_kernel = event.attr.exclude_user != 0;
   if (error != ENOSYS && !is_of_kernel && perf_event_paranoid() <= 2)
-    throw Refused("the target belongs to another user: need CAP_PERFMON, or root");
+    throw Refused("the target belongs to another user: this needs root or CAP_PERFMON");
   throw Refused(missing_right(is_of_kernel ? 1 : 2, "to record a process of one's own"));
 }
 
@@ -85,8 +85,8 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
     refuse_right(event, error);
   if (error == EMFILE || error == ENFILE)
     throw Error(
-        fmt::format("too many threads: a counter for each thread and CPU, {} up to now, needs more "
-                    "open files than are allowed (ulimit -n)",
+        fmt::format("too many threads: one counter per thread and CPU, {} so far, needs more open "
+                    "files than ulimit -n allows",
                     counters_.size()));
   constexpr int kNotSupported = 524;  // ENOTSUPP (include/linux/errno.h)
   if (error == kNotSupported && !event.probed_offsets.empty())

@@ -373,7 +373,7 @@ bool Counters::adapt(OpenedEvent& event, int error) {
       stream::has_user_copy(event.attr)) {
     for (OpenedEvent& other : events_)  // all have the same layout
       use_frame_pointers(other.attr, request_);
-    notes_.emplace_back("no copies of stacks here: call chains by frame pointers");
+    notes_.emplace_back("cannot copy stacks here: following frame pointers");
     return true;
   }
   return false;

@@ -19,8 +19,7 @@ std::string other_limits(const unwind::LimitedWalks& walks) {
   if (late > 0)
     text = fmt::format("{} took too long", late);
   if (unreadable > 0)
-    text +=
-        fmt::format("{}{} met unreadable memory again and again", late > 0 ? ", " : "", unreadable);
+    text += fmt::format("{}{} kept hitting unreadable memory", late > 0 ? ", " : "", unreadable);
   return text;
 }
 
@@ -39,9 +38,8 @@ void describe_limits(const unwind::LimitedWalks& walks, std::string_view for_les
                               plural(cut, "stack"), process),
                   for_less);
   if (const std::string others = other_limits(walks); !others.empty())
-    closing.doubt(
-        fmt::format("stacks cut, so that they do not block a CPU: {} ({})", others, process),
-        "see HOW STACKS END in pe-record(1)");
+    closing.doubt(fmt::format("stacks cut short to avoid blocking a CPU: {} ({})", others, process),
+                  "see HOW STACKS END in pe-record(1)");
 }
 
 }  // namespace pe::record

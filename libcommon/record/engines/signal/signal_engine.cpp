@@ -131,7 +131,7 @@ std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks)
         ticks);
   if (hz > ticks)
     return fmt::format("this kernel checks CPU-time timers {} times a second", ticks);
-  return "signals came late, so that some samples represent several periods";
+  return "signals came late, so some samples represent several periods";
 }
 
 SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command,

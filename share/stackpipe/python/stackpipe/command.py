@@ -36,6 +36,7 @@ def _restore_locale() -> None:
 def read_options(name: str, usage: str, table: Sequence[options.Option], arguments: Sequence[str], tools: Tools,
                  runs_command: bool = False) -> options.CommandLine:
     """Returns the command line.  Answers --help and --version, which end the command."""
+    tools.options = [option.name for option in table]
     line = options.read(table, arguments, runs_command=runs_command)
     if line.has("help"):
         print_help(name, usage, table)

@@ -33,6 +33,7 @@ class Tools:
         self.here = here
         self.shows_stages = False  #: show() prints
         self.hears_keys = True  #: Ctrl-C reaches the tools that are started
+        self.options: Sequence[str] = ()  #: those of the command that the user has typed; advice of recorders names no others
         path = self.users.get("PATH", os.defpath)
         build = os.path.join(here, "../build/tools")
         if os.access(os.path.join(here, "stackfold"), os.X_OK):
@@ -58,19 +59,22 @@ class Tools:
         if self.shows_stages:
             say(" | ".join(shlex.join(stage) for stage in stages) + (path and f" > {shlex.quote(path)}"))
 
-    def start(self, command: Sequence[str], *, as_user: bool = False, **more) -> subprocess.Popen:
+    def start(self, command: Sequence[str], *, as_user: bool = False, variables: Mapping[str, str] | None = None,
+              **more) -> subprocess.Popen:
         """Starts a tool.  `as_user` keeps the user's locale, path and open descriptors, for a tool that runs the user's
-        program."""
+        program.  `variables` are added to its environment."""
         path = command[0] if "/" in command[0] else self.find(command[0])
         try:
-            return subprocess.Popen(command, executable=path, env=self.users if as_user else self.environment, close_fds=not as_user,
+            environment = {**(self.users if as_user else self.environment), **(variables or {})}
+            return subprocess.Popen(command, executable=path, env=environment, close_fds=not as_user,
                                     process_group=None if self.hears_keys else 0, **more)
         except OSError as error:
             raise Failure(f"{command[0]}: {error.strerror}", 125) from None
 
     def start_recorder(self, command: Sequence[str], **more) -> subprocess.Popen:
-        """Starts a recorder, which ends with us if we are killed."""
-        return self.start(["setpriv", "--pdeathsig", "TERM", "--", self.find(command[0]), *command[1:]], **more)
+        """Starts a recorder, which ends with us if we are killed, and does not pass the variable to its command."""
+        return self.start(["setpriv", "--pdeathsig", "TERM", "--", self.find(command[0]), *command[1:]],
+                          variables={"STACKPIPE_OPTIONS": " ".join(self.options)}, **more)
 
     def start_all(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stdout: Target = None,
                   stderr: Target = None) -> list[subprocess.Popen]:

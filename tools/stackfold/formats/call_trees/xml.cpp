@@ -78,7 +78,7 @@ std::string read_xml(Input& input, XmlHandler& handler) {
     if (XML_Parse(parser.get(), reinterpret_cast<const char*>(piece.data()), static_cast<int>(size),
                   is_last ? XML_TRUE : XML_FALSE) != XML_STATUS_OK) {
       const char* problem = state.has_document_type
-                                ? "a document type is refused"
+                                ? "document types are not accepted"
                                 : XML_ErrorString(XML_GetErrorCode(parser.get()));
       return fmt::format("line {}: {}", line_number(parser.get()), problem);
     }

@@ -161,7 +161,7 @@ Profile read_profile(std::string_view bytes) {
     while (reader.next()) {
       damaged += take_field(reader, profile) ? 0 : 1;
       if (is_too_long(profile)) {
-        profile.damage = "a table of the profile is longer than that of any program";
+        profile.damage = "a table of the profile is implausibly long";
         break;
       }
     }

@@ -174,6 +174,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         print_help(NAME, USAGE, OPTIONS, CLOSING)
     if command not in COMMANDS:
         raise UsageError(f"unknown command '{command}'; the commands are {', '.join(COMMANDS)}")
+    tools.options = [option.name for option in OPTIONS]
     line = options.read(OPTIONS, arguments[1:], lambda name, value: check_value(command, name, value),
                         runs_command=command in ("capture", "ci"))
     line = with_runs(command, line)
