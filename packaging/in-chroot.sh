@@ -36,6 +36,8 @@ done
 for link in /usr/libexec/stackpipe/compat/*.pl; do [ -x "$link" ] || fail "$link leads nowhere"; done
 
 # With what the packages depend on, and no more.
+run stackpipe help folded  # there is no man: the page is printed as text
+has out 'frame;frame;frame count'
 pe-record --check || fail "pe-record --check: exit $?"
 # shellcheck disable=SC2016 # of that script
 echo 'i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done' >busy
