@@ -188,7 +188,7 @@ void Listener::bound_silent(bool are_strangers) {
   if (silent <= (are_strangers ? kMostSilentStrangers : kMostSilent))
     return;
   connections_.erase(std::find_if(connections_.begin(), connections_.end(), is_one));
-  refuse(are_strangers ? "of another user that sent nothing" : "that said nothing");
+  refuse(are_strangers ? "of another user that sent nothing" : "that sent nothing");
 }
 
 bool Listener::receive_all(pid_t pid, const OnFile& on_file) {

@@ -244,7 +244,8 @@ BOOST_AUTO_TEST_CASE(larger_copies_are_advised_only_if_there_are_any) {
   using pe::record::Engine;
   using pe::recorder::if_cut;
   pe::recorder::Options options;
-  const pe::recorder::EngineAdvice with_bpf(options);
+  pe::recorder::EngineAdvice with_bpf(options);
+  with_bpf.may_use_bpf = true;  // also for users who may not
   options.not_by_bpf = "reason";
   const pe::recorder::EngineAdvice without(options);
   constexpr std::uint64_t kMost = 65'208;  // as the kernel's records allow

@@ -14,7 +14,7 @@ struct EngineAdvice {
   /// Must be constructed while this process has the privileges that it was started with.
   explicit EngineAdvice(const Options& options);
 
-  bool may_use_bpf;        ///< the options allow the engine bpf, which needs root
+  bool may_use_bpf;        ///< the options and the user's privileges allow the engine bpf
   std::string if_scripts;  ///< the fix if the engine does not read the functions of scripts
 };
 
