@@ -34,6 +34,7 @@ grep -Eq 'failed|not counted|unknown|cut|not walked|contradicted|refused' "$dir/
 # A folder whose path has a blank, which LD_PRELOAD cannot hold, also for programs that the command starts.
 mkdir "$dir/a b"
 cp "$PE_TOOLS"/{malloctrace,libmalloctrace_preload.so} "$dir/a b/"
+# shellcheck disable=SC2016 # of that shell
 "$dir/a b/malloctrace" -v -o "$dir/heap.pe" -- sh -c '"$0" leaks; :' "$PE_HEAP" >"$dir/out" 2>"$dir/err" || fail "below a path with a blank: $(cat "$dir/err")"
 counts 'below a path with a blank' ';keep_ten_of_100;' 1000 10 1000 1000 0
 
