@@ -16,14 +16,9 @@ constexpr std::array<Resource, kResources> kAll = {Resource::kCpuNs, Resource::k
 
 }  // namespace
 
-void Budget::look_by(std::function<void()> look) {
-  look_ = std::move(look);
-  looker_ = std::this_thread::get_id();
-}
-
 void Budget::look(std::uint64_t now_ns) {
   constexpr std::uint64_t kEveryNs = 20'000'000;
-  if (looker_ != std::this_thread::get_id() || now_ns - looked_ns_ < kEveryNs)
+  if (looker_ != std::this_thread::get_id() || !look_ || now_ns - looked_ns_ < kEveryNs)
     return;
   looked_ns_ = now_ns;
   look_();
@@ -138,16 +133,15 @@ std::vector<Budget::Loss> Budget::losses() const {
 }
 
 void Spender::enter() {
-  if (budget_ == nullptr || depth_++ > 0)
-    return;
-  measured_ns_ = own_cpu_ns();
+  if (budget_ != nullptr && depth_++ == 0)
+    measured_ns_ = own_cpu_ns();
 }
 
 void Spender::leave() {
-  if (budget_ == nullptr || --depth_ > 0)
+  if (budget_ == nullptr)
     return;
-  ++depth_;
-  settle(monotonic_ns());
+  if (depth_ == 1)
+    settle(monotonic_ns());
   --depth_;
 }
 

@@ -12,7 +12,7 @@
 // Sums of CPU time and of bytes read fade: after Limit::seconds a third is left of them.  So the
 // limit may be spent at once, and then as much in each such time.
 //
-// All functions may be called from any thread.
+// All functions except look_by() may be called from any thread.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -42,22 +42,23 @@ class Budget {
   /// and a large program in Python 0.1 s and 20 MB.
   using Limits = std::array<Limit, kResources>;
   static constexpr Limits kUsual = {{
-      {1.5e9, 30},  // the first second, then 5 % of a CPU
-      {768.0 * (1U << 20),
-       1},  // a half of that costs half of a CPU, in stacks of 5 MiB (Linux 6.18)
+      {1.5e9, 30},  // 1.5 s at once, and then 5 % of a CPU
+      // A half of that costs half of a CPU, in stacks of 5 MiB (Linux 6.18).
+      {768.0 * (1U << 20), 1},
       {256.0 * (1U << 20), 0},
       {64.0 * (1U << 20), 60},
   }};
   static constexpr double kShare = 3;
 
   using OwnerOf = std::function<std::uint32_t(std::uint32_t target)>;
-  /// Without `owner_of` all targets have one owner.
+  /// Without `owner_of` all targets have one owner.  look() works in the calling thread.
   explicit Budget(const Limits& limits = kUsual, OwnerOf owner_of = nullptr)
       : owner_of_(std::move(owner_of)), limits_(limits) {}
 
-  /// From now on long work of the calling thread calls `look` about every 20 ms.
-  void look_by(std::function<void()> look);
-  /// Calls it, if this thread has set it, and it was not called within the last 20 ms.
+  /// From now on, long work of the thread that constructed this calls `look` about every 20 ms.
+  /// Only that thread may call this.
+  void look_by(std::function<void()> look) { look_ = std::move(look); }
+  /// Calls it, in that thread only, unless it was called within the last 20 ms.
   void look(std::uint64_t now_ns);
 
   /// The recording has ended: the rest of its work gets `cpu_ns` of CPU time in all.
@@ -98,13 +99,12 @@ class Budget {
   [[nodiscard]] double now(const Sum& sum, Resource resource, std::uint64_t now_ns) const;
   void add(Sum& sum, Resource resource, double amount, std::uint64_t now_ns) const;
   void forget_small(std::uint64_t now_ns);
-
   void clear(Resource resource);
 
   OwnerOf owner_of_;
-  std::function<void()> look_;
-  std::thread::id looker_;
-  std::uint64_t looked_ns_ = 0;  ///< of looker_ only, as look_
+  std::thread::id looker_ = std::this_thread::get_id();
+  std::function<void()> look_;  ///< only looker_ accesses this and the next
+  std::uint64_t looked_ns_ = 0;
 
   mutable std::mutex mutex_;  ///< guards the members below
   Limits limits_;
@@ -115,13 +115,14 @@ class Budget {
   std::unordered_map<std::uint32_t, Loss> losses_;
 };
 
-/// Draws on a budget for one target.  One thread at a time may use it.  A moved one is copied.
+/// Draws on a budget for one target.  One thread at a time may use it.  A copy draws on the same
+/// budget for the same target, and is in no scope.
 class Spender {  // NOLINT(cppcoreguidelines-special-member-functions)
  public:
   Spender() = default;  ///< without limits
   Spender(Budget& budget, std::uint32_t target) : budget_(&budget), target_(target) {}
   Spender(const Spender& other) : budget_(other.budget_), target_(other.target_) {}
-  /// It must not be in a scope.
+  /// Neither may be in a scope.
   Spender& operator=(const Spender& other) = default;
   ~Spender() = default;
 
@@ -142,27 +143,27 @@ class Spender {  // NOLINT(cppcoreguidelines-special-member-functions)
    private:
     Spender& spender_;
   };
-  /// Work that it calls in between, and that is not the target's, goes between these.
-  void leave();
+  /// A scope calls these.  It may leave() and enter() again around work that is not the target's.
   void enter();
+  void leave();
   /// The rest of the scope costs the target nothing.
   void charge_nothing() noexcept { is_free_ = true; }
 
   /// Returns whether the target may spend now.  Counts a loss if not.
   bool may_start();
-  /// Returns whether something has been refused in this scope.
-  [[nodiscard]] bool has_lost() const noexcept { return has_lost_; }
-  /// Returns whether the scope costs the target nothing.
-  [[nodiscard]] bool is_free() const noexcept { return is_free_; }
-  /// Returns whether the target might not spend when that was last checked.
-  [[nodiscard]] bool is_over() const noexcept { return is_over_; }
-  /// Does the same in a loop whose turns take up to 10 us.
+  /// The same for a loop, each of whose turns takes up to 10 us: checks once in 64 turns.
   bool may_go_on(std::size_t turns = 1) {
     unchecked_ += turns;
     if (unchecked_ >= kTurns)
       check();
     return !is_over_;
   }
+  /// Returns whether the last check found that the target may not spend.
+  [[nodiscard]] bool is_over() const noexcept { return is_over_; }
+  /// Returns whether something has been refused in this scope.
+  [[nodiscard]] bool has_lost() const noexcept { return has_lost_; }
+  /// Returns whether the scope costs the target nothing.
+  [[nodiscard]] bool is_free() const noexcept { return is_free_; }
   /// Returns whether that many bytes may be read now, and spends them.  Outside of a scope the CPU
   /// time for that is estimated.
   bool may_read(std::size_t bytes) {
@@ -174,8 +175,10 @@ class Spender {  // NOLINT(cppcoreguidelines-special-member-functions)
   bool may_hold(std::size_t bytes);
   /// Spends bytes that are kept.  Returns false, and spends nothing, if there is no room.
   bool may_keep(std::size_t bytes);
+  /// Gives back bytes that are kept no longer.
   void give_back(std::size_t bytes);
-  /// The same for bytes that are written, which nobody gives back.
+  /// Spends bytes that are written to the stream.  Returns false, and spends nothing, if there is
+  /// no room.
   bool may_write(std::size_t bytes);
 
  private:
