@@ -27,8 +27,8 @@ uid_t file_owner(const Image& image);
 /// Can only root and this process's user have written the file?
 bool is_trusted(const struct stat& status);
 
-/// Is the file that was recorded still running on this system, so that its device and inode mean
-/// something here?
+/// Was the file recorded since this system started?  Only then do its device and inode mean
+/// something here.
 bool is_of_this_boot(const stream::MappedFile& recorded);
 /// Is the open file the recorded one?  True if the record does not identify it.
 bool may_be(const struct stat& status, const stream::MappedFile& recorded);

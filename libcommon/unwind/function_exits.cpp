@@ -25,18 +25,21 @@ struct Code {
     bool is_conditional;
   };
   std::vector<std::uint64_t> returns;
-  std::vector<Jump> leaving;            ///< to other code; a conditional one that cannot be
-                                        ///< followed is no exit, as it may continue here
+  /// To other code.  A conditional one that cannot be followed is no exit, as it may continue here.
+  std::vector<Jump> leaving;
   std::vector<std::uint64_t> indirect;  ///< jumps without a stack frame, to a function
   std::size_t unknown = 0;              ///< other indirect jumps without a known table
   bool runs_over_end = false;           ///< the last instruction may be followed by another
 };
 
+/// Returns a byte of an instruction; 0 beyond its end.
+unsigned byte_at(Bytes instruction, std::size_t i) {
+  return i < instruction.size() ? std::to_integer<unsigned>(instruction[i]) : 0;
+}
+
 /// Does the instruction remove a part of the stack frame: pop, leave, or add to rsp?
 bool removes_frame(Bytes instruction) {
-  const auto byte = [&](std::size_t i) {
-    return i < instruction.size() ? std::to_integer<unsigned>(instruction[i]) : 0;
-  };
+  const auto byte = [&](std::size_t i) { return byte_at(instruction, i); };
   const std::size_t first = byte(0) == 0x41 ? 1 : 0;
   const bool is_pop = byte(first) >= 0x58 && byte(first) <= 0x5f;
   const bool is_add = byte(0) == 0x48 && (byte(1) == 0x83 || byte(1) == 0x81) && byte(2) == 0xc4;
@@ -45,9 +48,7 @@ bool removes_frame(Bytes instruction) {
 
 /// Does the instruction make a stack frame: push, or subtract from rsp?
 bool makes_frame(Bytes instruction) {
-  const auto byte = [&](std::size_t i) {
-    return i < instruction.size() ? std::to_integer<unsigned>(instruction[i]) : 0;
-  };
+  const auto byte = [&](std::size_t i) { return byte_at(instruction, i); };
   const std::size_t first = byte(0) == 0x41 ? 1 : 0;
   const bool is_push = byte(first) >= 0x50 && byte(first) <= 0x57;
   return is_push || (byte(0) == 0x48 && (byte(1) == 0x83 || byte(1) == 0x81) && byte(2) == 0xec);
@@ -55,9 +56,7 @@ bool makes_frame(Bytes instruction) {
 
 /// May a function end with this instruction: a call of what never returns, a trap, or padding?
 bool ends_code(Bytes instruction) {
-  const auto byte = [&](std::size_t i) {
-    return i < instruction.size() ? std::to_integer<unsigned>(instruction[i]) : 0;
-  };
+  const auto byte = [&](std::size_t i) { return byte_at(instruction, i); };
   const std::size_t at = (byte(0) & 0xf0U) == 0x40 ? 1 : 0;
   const bool is_indirect_call = byte(at) == 0xff && (byte(at + 1) & 0x38U) == 0x10;
   const bool is_trap = byte(0) == 0xcc || byte(0) == 0xf4 || (byte(0) == 0x0f && byte(1) == 0x0b);
@@ -69,16 +68,13 @@ bool ends_code(Bytes instruction) {
 /// Does an indirect jump belong to a switch statement: `notrack jmp`, `jmp [TABLE + 8 * reg]`, or
 /// `jmp reg` after an addition to the table's address?
 bool is_by_table(Bytes before, Bytes jump) {
-  const auto byte = [](Bytes bytes, std::size_t i) {
-    return i < bytes.size() ? std::to_integer<unsigned>(bytes[i]) : 0;
-  };
-  if (byte(jump, 0) == 0x3e)
+  if (byte_at(jump, 0) == 0x3e)
     return true;
-  const std::size_t at = (byte(jump, 0) & 0xf0U) == 0x40 ? 1 : 0;
-  const bool has_index =
-      byte(jump, at) == 0xff && byte(jump, at + 1) == 0x24 && (byte(jump, at + 2) & 0xc0U) == 0xc0;
-  const bool is_addition =
-      (byte(before, 0) & 0xf8U) == 0x48 && (byte(before, 1) == 0x01 || byte(before, 1) == 0x03);
+  const std::size_t at = (byte_at(jump, 0) & 0xf0U) == 0x40 ? 1 : 0;
+  const bool has_index = byte_at(jump, at) == 0xff && byte_at(jump, at + 1) == 0x24 &&
+                         (byte_at(jump, at + 2) & 0xc0U) == 0xc0;
+  const bool is_addition = (byte_at(before, 0) & 0xf8U) == 0x48 &&
+                           (byte_at(before, 1) == 0x01 || byte_at(before, 1) == 0x03);
   return has_index || is_addition;
 }
 

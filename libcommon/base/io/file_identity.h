@@ -8,13 +8,12 @@
 
 #include <compare>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace pe {
 
-/// Device and inode, as stat(2) returns them, while one system runs.  A change of the file, or of a
-/// new file that gets the same inode, changes the time: no user can set it.
+/// Device and inode, as stat(2) returns them, while one system runs.  The time differs once the
+/// file was changed, or if a new file has got its inode: no user can set it.
 struct FileIdentity {
   std::uint64_t boot = 0;  ///< boot_number(); 0: the identity is unknown
   std::uint64_t device = 0, inode = 0;

@@ -14,6 +14,8 @@ using stream::ScriptKind;
 constexpr std::size_t kMostBlobs = 65'536, kMostMethods = 262'144, kMostPlaces = 262'144;
 /// Effort in a period, of which a unit reads a page or two.
 constexpr std::size_t kMostEffort = 20'000;
+constexpr std::size_t kSearchEffort = 4, kMethodEffort = 4, kCodeEffort = 4;
+
 /// Returns what a method takes in memory; 0 if there is none.
 std::size_t bytes_of(const std::optional<JavaMethod>& method) {
   constexpr std::size_t kBytesOfNode = 200;
@@ -21,8 +23,6 @@ std::size_t bytes_of(const std::optional<JavaMethod>& method) {
                       method->lines.capacity() * sizeof(JavaMethod::Line)
                 : 0;
 }
-
-constexpr std::size_t kSearchEffort = 4, kMethodEffort = 4, kCodeEffort = 4;
 
 }  // namespace
 

@@ -12,15 +12,15 @@ using stream::ScriptKind;
 constexpr std::size_t kMostV8Codes = 65'536, kMostV8Functions = 262'144, kMostV8Places = 262'144;
 /// Effort in a period, of which a unit reads a page or two.
 constexpr std::size_t kMostV8Effort = 20'000;
+constexpr std::size_t kV8FunctionEffort = 4, kV8BytecodesEffort = 4, kV8CodeEffort = 4;
+constexpr std::size_t kMostPositionBytes = 1 << 20;
+constexpr std::uint64_t kV8PageBytes = 4096;
+
 /// Returns what a function takes in memory; 0 if there is none.
 std::size_t bytes_of(const std::optional<V8Function>& function) {
   constexpr std::size_t kBytesOfNode = 200;
   return function ? kBytesOfNode + function->name.capacity() + function->file.capacity() : 0;
 }
-
-constexpr std::size_t kV8FunctionEffort = 4, kV8BytecodesEffort = 4, kV8CodeEffort = 4;
-constexpr std::size_t kMostPositionBytes = 1 << 20;
-constexpr std::uint64_t kV8PageBytes = 4096;
 
 }  // namespace
 
