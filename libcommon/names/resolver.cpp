@@ -418,10 +418,12 @@ void Resolver::load_kernel(std::uint64_t recorded_start) {
   auto loaded = stream::Kallsyms::load(kallsyms_);
   if (std::holds_alternative<stream::KallsymsFailure>(loaded)) {
     kernel_missing_ = Unnamed::kKernelHidden;
-    say_(has_free_descriptors(1)
-             ? "kernel symbols are hidden (kernel.kptr_restrict): run as root, or with CAP_SYSLOG, "
-               "to see them"
-             : "kernel symbols could not be read: too many open files (ulimit -n)");
+    say_(!has_free_descriptors(1)
+             ? "kernel symbols could not be read: too many open files (ulimit -n)"
+         : ::geteuid() == 0
+             ? "kernel symbols are hidden, even from root: this needs CAP_SYSLOG, and "
+               "kernel.kptr_restrict below 2"
+             : "kernel symbols are hidden (kernel.kptr_restrict): run as root, or with CAP_SYSLOG");
     return;
   }
   auto& kernel = std::get<stream::Kallsyms>(loaded);

@@ -49,9 +49,10 @@ std::string fix_of_scripts(const Options& options) {
     return "use --engine ptrace";
   if (!options.not_by_bpf.empty())
     return options.not_by_bpf + "; --engine ptrace " + problem;
-  constexpr const char* kForBpf = "need root, or CAP_BPF and CAP_PERFMON";
-  return options.not_by_ptrace.empty() ? fmt::format("{}; --engine ptrace: {}", kForBpf, problem)
-                                       : kForBpf;
+  const std::string for_bpf =
+      ::geteuid() == 0 ? "--engine bpf needs CAP_BPF and CAP_PERFMON" : "--engine bpf needs root";
+  return options.not_by_ptrace.empty() ? fmt::format("{}; --engine ptrace: {}", for_bpf, problem)
+                                       : for_bpf;
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all /usr/bin/
 sleep 0.5
 scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
 advice='use --engine ptrace'
-[ "$scope" = 0 ] || advice="need root, or CAP_BPF and CAP_PERFMON; --engine ptrace: kernel.yama.ptrace_scope is $scope: need .*"
+[ "$scope" = 0 ] || advice="--engine bpf needs root; --engine ptrace: kernel.yama.ptrace_scope is $scope: need .*"
 nobody "$dir/pe-record" -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"; expect 'scripts by perf: status' 0 $?
 grep -Eqx "pe-record: this engine does not read the functions of scripts: $advice" "$dir/err" || fail "scripts: $(cat "$dir/err")"
 if [ "$scope" = 0 ]; then
