@@ -77,7 +77,7 @@ void add_counters(Abilities& found) {
             own != 0 ? denied : "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON"));
   found.lines.push_back(
       tried("perf_event_open: hardware cycles", try_counter("cycles", false, {.pid = 0}),
-            own != 0 ? denied : "virtual machines often have none; cpu-clock replaces them"));
+            own != 0 ? denied : "common in virtual machines; cpu-clock is used instead"));
   const std::vector<int> cpus = online_cpus();
   found.lines.push_back(
       tried("perf_event_open: whole system",
@@ -105,8 +105,8 @@ void add_ptrace(Abilities& found) {
   const std::string denied = why_no_ptrace();
   const int scope = ptrace_scope();
   constexpr std::array<const char*, 4> kScopes = {
-      "own processes", "commands started by pe-record only, else CAP_SYS_PTRACE, or 0",
-      "CAP_SYS_PTRACE only", "no process, until the machine restarts"};
+      "own processes", "only commands started by pe-record; others need CAP_SYS_PTRACE, or 0",
+      "CAP_SYS_PTRACE only", "no process, until the next reboot"};
   const auto which = std::min<std::size_t>(static_cast<std::size_t>(scope), kScopes.size() - 1);
   const bool is_mighty = has_capability(Capability::kSysPtrace);
   found.has_ptrace = denied.empty() && (scope <= 1 || (scope == 2 && is_mighty));
@@ -135,25 +135,25 @@ void add_limits(Abilities& found) {
                          locked.rlim_cur == RLIM_INFINITY
                              ? "unlimited"
                              : fmt::format("{} KiB", locked.rlim_cur / kKibibyte),
-                         "rings of counters beyond the next value need it"});
+                         "for rings of counters larger than the next value"});
   found.lines.push_back(
       sysctl_value("kernel.perf_event_mlock_kb", "/proc/sys/kernel/perf_event_mlock_kb",
-                   "KiB of rings for a user and CPU; more: larger, or CAP_IPC_LOCK"));
+                   "KiB of rings per user and CPU; for more, raise it, or use CAP_IPC_LOCK"));
   found.lines.push_back(sysctl_value("kernel.perf_event_max_sample_rate",
                                      "/proc/sys/kernel/perf_event_max_sample_rate",
-                                     "Hz; the kernel lowers it where samples take long"));
+                                     "Hz; the kernel lowers it if samples take too long"));
 }
 
 /// Reports the signs of a container that are visible from inside.
 Ability container() {
   for (const char* path : {"/.dockerenv", "/run/.containerenv"})
     if (::access(path, F_OK) == 0)
-      return {"container", kYes, fmt::format("{} exists: ask its host for the privileges", path)};
+      return {"container", kYes, fmt::format("{} exists; privileges come from its host", path)};
   constexpr const char* kFirstPidNamespace = "pid:[4026531836]";  // linux/proc_ns.h
   std::array<char, 64> name{};
   const ssize_t n = ::readlink("/proc/self/ns/pid", name.data(), name.size() - 1);
   if (n > 0 && std::string(name.data()) != kFirstPidNamespace)
-    return {"container", kYes, "it has its own pid namespace: ask its host for the privileges"};
+    return {"container", kYes, "it has its own pid namespace; privileges come from its host"};
   return {"container", kNo, ""};
 }
 
@@ -163,7 +163,7 @@ Abilities find_abilities() {
   Abilities found;
   found.lines.push_back(sysctl_value(
       "kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid",
-      "2: own processes; 1: with the kernel; 0: everything; above 2: perhaps nothing"));
+      "2: own processes; 1: with the kernel; 0: everything; above 2: possibly nothing"));
   found.lines.push_back(capability("CAP_PERFMON", Capability::kPerfmon, "all of perf_event_open"));
   found.lines.push_back(capability("CAP_BPF", Capability::kBpf, "with CAP_PERFMON: eBPF"));
   found.lines.push_back(

@@ -124,7 +124,7 @@ std::string why_not_traced(pid_t tid, int error) {
   const int scope = ptrace_scope();
   constexpr int kNobody = 3;
   if (scope >= kNobody)
-    return "kernel.yama.ptrace_scope is 3: no process may, until the machine restarts";
+    return "kernel.yama.ptrace_scope is 3: no process may, until the next reboot";
   if (status && status->effective_uid != ::geteuid() && !is_mighty)
     return "belongs to another user: need CAP_SYS_PTRACE, or root";
   if (scope > 0 && !is_mighty)
