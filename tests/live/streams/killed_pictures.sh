@@ -3,6 +3,7 @@
 # the old flame graph stays, and no incomplete run looks complete.
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
+TMPDIR=$(mktemp -d "$dir.home.XXXX"); export TMPDIR  # recordings that were not drawn stay there
 has() { grep -qF -e "$2" "$3" || fail "$1: no '$2' in $(cat "$3")"; }  # LABEL TEXT FILE
 # kill_stage TOOL: makes a folder for PATH, in which TOOL is killed after its first bytes
 kill_stage() {
@@ -44,7 +45,7 @@ printf '#!/bin/bash\n[[ $* != *-o* ]] || "%s" "$@" 2>/dev/null\nout=$(grep -oz "
 chmod +x bin/pe-record
 PATH=$dir/bin:$PATH "$PE_SCRIPTS/profile_run" capture --output killed -- "$PE_WORKLOAD" shares 0.2 >out 2>err
 expect 'capture, pe-record killed' 125 $?
-has 'capture, pe-record killed' 'pe-record did not end properly (exit status 137), so the run is not whole' err
+has 'capture, pe-record killed' 'pe-record did not end properly (exit status 137), so the run is incomplete' err
 "$PE_SCRIPTS/profile_run" list --output killed >out 2>err
 expect 'capture, pe-record killed: runs' 1 "$(wc -l <out)"
 has 'capture, pe-record killed' 'not finished: 1 capture,' err
