@@ -230,9 +230,10 @@ OpenResult Image::load(Image image) {
   return image;
 }
 
-void Image::pay_by(Spender& spender) {
-  struct stat status = {};
-  if (::fstat(fd(), &status) == 0 && status.st_uid == 0)
+void Image::pay_by(Spender& spender, const std::string& path) {
+  struct stat status = {}, here = {};
+  if (::fstat(fd(), &status) == 0 && status.st_uid == 0 && ::stat(path.c_str(), &here) == 0 &&
+      here.st_dev == status.st_dev && here.st_ino == status.st_ino)
     spender.charge_nothing();
   spender_ = &spender;
 }

@@ -150,8 +150,10 @@ class Image {
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
   /// From now on `spender`, which must outlive all reading, pays for it.  If it may not, reads
-  /// fail. It pays nothing for a file of root: no other user can have made that expensive.
-  void pay_by(Spender& spender);
+  /// fail.  `path` is the recorded one.  If it leads to the file here, and root owns the file, that
+  /// costs nothing: no other user can have made it expensive.  Root in a container can, but there
+  /// the path leads elsewhere.
+  void pay_by(Spender& spender, const std::string& path);
   /// Loops over contents ask it before each of their turns, or before `turns` of them
   /// (Spender::may_go_on()).
   [[nodiscard]] bool may_go_on(std::size_t turns = 1) const {
