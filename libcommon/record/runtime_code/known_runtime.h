@@ -156,8 +156,8 @@ class RuntimeProcesses : public KnownRuntime {
 
   /// Examines files again for which the budget had no room, as it may have by now.
   void retry_unexamined() {
-    const std::uint64_t now_ns = unexamined_.empty() ? 0 : monotonic_ns();
-    if (unexamined_.empty() || now_ns - retried_ns_ < kPeriodNs)
+    const std::uint64_t now_ns = monotonic_ns();
+    if (now_ns - retried_ns_ < kPeriodNs)
       return;
     retried_ns_ = now_ns;
     for (const auto& [pid, mapping] : std::exchange(unexamined_, {}))

@@ -172,11 +172,13 @@ std::uint64_t ScriptReader::file_of(std::uint32_t pid, const stream::Mapping& ma
   return number.value_or(0);
 }
 
-/// Tries again, as the budget may allow it by now.
+/// Examines files again for which the budget had no room, as it may have by now.
 void ScriptReader::retry_unexamined() {
   constexpr std::uint64_t kRestNs = 100'000'000;
-  const std::uint64_t now_ns = unexamined_.empty() ? 0 : monotonic_ns();
-  if (now_ns - retried_ns_ < kRestNs || unexamined_.empty())
+  if (unexamined_.empty())
+    return;
+  const std::uint64_t now_ns = monotonic_ns();
+  if (now_ns - retried_ns_ < kRestNs)
     return;
   retried_ns_ = now_ns;
   for (const auto& [pid, mapping] : std::exchange(unexamined_, {}))

@@ -120,9 +120,9 @@ ProcessMap CodeTables::map_of(std::uint32_t pid) {
     return {};
   Spender spender = budget_ != nullptr ? Spender(*budget_, pid) : Spender();
   const Spender::Scope scope(spender);
-  images_.pause(&spender);
+  images_.set_outer(&spender);
   ProcessMap map = spender.may_start() ? unwind::map_of(*space, pid, images_) : ProcessMap();
-  images_.pause(nullptr);
+  images_.set_outer(nullptr);
   if (images_.take_refused() || spender.is_over())
     refused_.insert(pid);
   return map;

@@ -74,8 +74,9 @@ class PackedImages {
   /// Returns the table of a mapped file.  `pid` is a process in which the file may be found.  Valid
   /// until the next call.
   const PackedImage& of(const stream::Mapping& mapping, std::uint32_t pid);
-  /// `outer` is in a scope from now on, which pauses while files are read; null: in none.
-  void pause(Spender* outer) noexcept { outer_ = outer; }
+  /// From now on of() is called in the scope of `outer`, which does not pay for files, because each
+  /// has a scope of its own; null: in none.
+  void set_outer(Spender* outer) noexcept { outer_ = outer; }
   /// Returns whether the budget did not allow to read a file since the last call.  It is left out
   /// until of() asks for it again.
   bool take_refused() { return std::exchange(was_refused_, false); }

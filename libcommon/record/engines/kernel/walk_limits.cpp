@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/plural.h"
-#include "base/quote.h"
 
 namespace pe::record {
 namespace {
@@ -32,7 +31,7 @@ void describe_limits(const unwind::LimitedWalks& walks, std::string_view for_les
     closing.detail(fmt::format("the longest walk of a stack took {:.2f} ms",
                                static_cast<double>(walks.longest_ns) / kMillisecondNs));
   const std::string process =
-      fmt::format("most in process {}, {}", walks.process, printable(walks.process_name));
+      fmt::format("most in process {}, {}", walks.process, walks.process_name);
   if (const std::uint64_t cut = walks.ended_by[unwind::kLimitOfBudget]; cut > 0)
     closing.doubt(fmt::format("{} cut after 0.1 ms, because deep ones used up 25 % of a CPU ({})",
                               plural(cut, "stack"), process),
