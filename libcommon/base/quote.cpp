@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/quote.h"
 
+#include <array>
+
 #include "base/utf8.h"
 
 namespace pe {
@@ -24,16 +26,15 @@ void append_printable(std::string& out, const CodePoint& c) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
 }
 
-/// Returns the length of the colour at the start of `text`, as tools write it; 0 if there is none.
+/// Returns the length of the colour at the start of `text`; 0 if there is none.  Only those that
+/// our tools write are colours: another one could hide text ("\033[8m").
 std::size_t color_size(std::string_view text) {
-  constexpr std::string_view kStart = "\033[";
-  constexpr std::size_t kMostDigits = 2;
-  if (!text.starts_with(kStart))
-    return 0;
-  const std::size_t end = text.find_first_not_of("0123456789", kStart.size());
-  const bool is_color = end != std::string_view::npos && text[end] == 'm' && end > kStart.size() &&
-                        end <= kStart.size() + kMostDigits;
-  return is_color ? end + 1 : 0;
+  constexpr std::array<std::string_view, 5> kColors = {"\033[0m", "\033[1m", "\033[2m", "\033[31m",
+                                                       "\033[33m"};
+  for (const std::string_view color : kColors)
+    if (text.starts_with(color))
+      return color.size();
+  return 0;
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ bool is_deceiving(char32_t c);
 /// direction of text become \uNNNN.
 std::string printable(std::string_view text);
 
-/// Does the same to whole lines of a tool's result: line ends, tabs and colours ("\033[31m", which
-/// change nothing but the look of text) stay.
+/// Does the same to whole lines of a tool's result: line ends, tabs and the colours that our tools
+/// write stay.
 std::string printable_text(std::string_view text);
 
 /// Returns `text` between single quotes.  Every byte that is not printable ASCII becomes \xNN.  All

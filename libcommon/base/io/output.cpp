@@ -42,7 +42,7 @@ Fd duplicate(int descriptor, const std::string& path) {
   return fd;
 }
 
-/// Opens the device, pipe or socket at `place`; none if a new file must be created.  Throws Error.
+/// Opens the device or pipe at `place`; none if a new file must be created.  Throws Error.
 Fd open_in_place(const Place& place) {
   const Fd found(::openat(place.folder.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status = {};
@@ -166,12 +166,14 @@ FileOutput::FileOutput(const std::string& path, Named named) {
       file_.emplace(std::move(place));
   }
   out_.emplace(file_ ? file_->fd().get() : in_place_.get(), path);
+  if (out_->is_terminal())
+    terminal_.emplace(*out_);
   if (file_ && named == Named::kAtOnce)
     file_->keep();
 }
 
 void FileOutput::keep() {
-  out_->flush();
+  flush();
   if (file_)
     file_->keep();
 }

@@ -94,19 +94,20 @@ enum class Named {
   kWhenWhole  ///< at keep(); without keep() the old file stays
 };
 
-/// A file that the user named (-o FILE).  If the name itself is that of a pipe, a socket or a
-/// character device, this is written in place.  /dev/stdout, /dev/stderr, /dev/fd/N and
-/// /proc/self/fd/N are our own descriptors.  A new file (NewFile) replaces anything else, also a
-/// symbolic link, which another user may have put there.  A block device is refused.
+/// A file that the user named (-o FILE).  If the name itself is that of a pipe or a character
+/// device, this is written in place, a terminal by TerminalOutput.  /dev/stdout, /dev/stderr,
+/// /dev/fd/N and /proc/self/fd/N are our own descriptors.  A new file (NewFile) replaces anything
+/// else, also a symbolic link, which another user may have put there.  A block device or a socket
+/// is refused.
 class FileOutput final : public Output {
  public:
   /// Throws Error if the file cannot be created.
   FileOutput(const std::string& path, Named named);
   void write(std::string_view bytes) override {
     has_content_ = has_content_ || !bytes.empty();
-    out_->write(bytes);
+    sink().write(bytes);
   }
-  void flush() override { out_->flush(); }
+  void flush() override { sink().flush(); }
   void wait_by(const WaitForRoom& wait) override { out_->wait_by(wait); }
   /// Returns whether any byte was written.
   [[nodiscard]] bool has_content() const noexcept { return has_content_; }
@@ -114,9 +115,12 @@ class FileOutput final : public Output {
   void keep();
 
  private:
+  Output& sink() { return terminal_ ? static_cast<Output&>(*terminal_) : *out_; }
+
   Fd in_place_;  ///< none if the output is a new file
   std::optional<NewFile> file_;
   std::optional<FdOutput> out_;  ///< always there once this is constructed
+  std::optional<TerminalOutput> terminal_;
   bool has_content_ = false;
 };
 

@@ -12,14 +12,15 @@ import threading
 
 TOOLS, SCRIPTS = os.environ["PE_TOOLS"], os.environ["PE_SCRIPTS"]
 UNSAFE = [*map(chr, [*range(1, 9), *range(11, 32), *range(127, 160)]), "\u061c", "\u200e", "\u200f", *map(chr, range(0x2028, 0x202F)), *map(chr, range(0x2066, 0x206A))]
-COLOUR = re.compile(r"\x1b\[[0-9]{1,2}m")
+COLOUR = re.compile(r"\x1b\[(?:[012]|31|33)m")  # others could hide text
 COMMANDS = [["stackfold", "a.folded"], ["stackfold", "--to", "speedscope", "a.folded"], ["flamesvg", "a.folded"], ["flamediff", "--period", "1", "a.folded", "b.folded"],
             ["flamediff", "--period", "1", "--text", "a.folded", "b.folded"], ["flamediff", "--folded", "a.folded", "b.folded"], ["stacktop", "a.folded"],
             ["stacktop", "--tree", "a.folded"], ["stacktop", "--callers", "f", "a.folded"], ["stacktop", "--json", "a.folded"], ["stacktop", "--tsv", "a.folded"],
             ["stacktop", "--by", "module", "a.folded"], ["stackpipe", "top", "a.folded"], ["stackpipe", "diff", "-o", "x.svg", "a.folded", "b.folded"],
+            ["stackpipe", "diff", "-o", "/dev/stdout", "--format", "svg", "a.folded", "b.folded"],
             ["profile_run", "list", "--output", "runs"], ["profile_run", "analyze", "--output", "runs"], ["profile_run", "trend", "--output", "runs", "f"],
             ["profile_run", "diff", "--output", "runs", "--before", "previous"], ["profile_run", "ci", "--output", "runs", "--baseline", "previous"],
-            ["merge_fleet", "a.folded"], ["pe-symbolize", "a.folded"], ["stackfold", "\x9bno.folded"], ["profile-push", "--spool", "s", "\u202eno"]]
+            ["merge_fleet", "a.folded"], ["stackfold", "-o", "/dev/fd/1", "a.folded"], ["flamesvg", "-o", "/dev/stdout", "a.folded"], ["pe-symbolize", "a.folded"], ["stackfold", "\x9bno.folded"], ["profile-push", "--spool", "s", "\u202eno"]]
 
 
 def on_terminal(command):
@@ -45,7 +46,7 @@ def on_terminal(command):
 
 
 def main():
-    names = "".join(f"main;f;a{character}b_{number} {number + 50}\n" for number, character in enumerate(UNSAFE))
+    names = "".join(f"main;f;a{character}b_{number} {number + 50}\n" for number, character in enumerate(UNSAFE)) + "main;f;\x1b[8mhidden 9\n"
     for path, text in (("a.folded", names), ("b.folded", names.replace("main;f;a", "main;f;g;a"))):
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(text)

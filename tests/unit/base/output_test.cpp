@@ -148,11 +148,11 @@ BOOST_AUTO_TEST_CASE(a_terminal_gets_no_control_characters_of_others) {
   terminal.write("a\tb\n\033[31mred\033[0m \033]0;title\a \xc2");
   terminal.write(
       "\x9b"
-      "2J \xe2\x80\xae \x9b \033[99999m\033[");
+      "2J \xe2\x80\xae \x9b \033[8mhidden\033[");
   terminal.flush();
   BOOST_TEST(out.text ==
              "a\tb\n\033[31mred\033[0m \\x1b]0;title\\x07 \\xc2\\x9b2J \\u202e \\x9b "
-             "\\x1b[99999m\\x1b[");
+             "\\x1b[8mhidden\\x1b[");
 }
 
 BOOST_AUTO_TEST_CASE(another_users_pipe_is_refused) {

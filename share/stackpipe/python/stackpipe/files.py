@@ -16,12 +16,10 @@ import shutil
 import stat
 from typing import BinaryIO
 
-from stackpipe.messages import Failure, bytes_of
+from stackpipe.messages import Failure, bytes_of, printable_lines, text_of
 
 _OPEN_DESCRIPTOR = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/([0-9]{1,9}))|/proc/self/fd/([0-9]{1,9})")
 _MOST_TRIES = 100
-
-
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _MOST_NAME_BYTES = 255
 
@@ -265,7 +263,10 @@ class Draft:
             return
         self.file.seek(0)
         with open(self._open_target(), "wb") as target:
-            shutil.copyfileobj(self.file, target)
+            if target.isatty():
+                target.write(bytes_of(printable_lines(text_of(self.file.read()))))
+            else:
+                shutil.copyfileobj(self.file, target)
 
     def _open_target(self) -> int:
         """Returns a descriptor to write the very file that was found at first, whatever has its name by now."""
