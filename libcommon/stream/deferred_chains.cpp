@@ -45,6 +45,7 @@ void DeferredChains::join(const Record& deferred, const OnSample& on_sample) {
     return;
   const U64View user(reader.left().first(static_cast<std::size_t>(*count) * sizeof(std::uint64_t)));
   const auto [first, end] = kept_.equal_range(*number);
+  std::size_t left_bytes = kMaxBytes;  // any number of samples may wait for one long part
   for (auto item = first; item != end; ++item) {
     const Kept& kept = item->second;
     const Record record = view_record(kept.bytes);
@@ -59,7 +60,9 @@ void DeferredChains::join(const Record& deferred, const OnSample& on_sample) {
       chain.push_back(user[i]);
     std::size_t left_out = 0;
     const auto text = replace_user_copy(record, *sample, chain, builder_, left_out);
-    on_sample(kept.time_ns, view_record(std::as_bytes(std::span(text))));
+    const bool has_room = text.size() <= left_bytes;
+    left_bytes -= has_room ? text.size() : 0;
+    on_sample(kept.time_ns, has_room ? view_record(std::as_bytes(std::span(text))) : record);
   }
   kept_.erase(first, end);
 }

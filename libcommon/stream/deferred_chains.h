@@ -34,9 +34,9 @@ class DeferredChains {
   /// Keeps a sample until its user part arrives.  Returns false if it need not wait, or if too many
   /// wait.
   bool keep(const Record& record, const perf_event_attr& attr);
-  /// Passes on the samples whose user part the record has.
+  /// Passes on the samples whose user part the record has; joined, up to kMaxBytes of them.
   void join(const Record& deferred, const OnSample& on_sample);
-  /// Passes on the samples that are not younger than `until_ns`, as they are.
+  /// Passes on the samples with times up to `until_ns`, as they are.
   void release(std::uint64_t until_ns, const OnSample& on_sample);
 
   static constexpr std::size_t kMaxBytes = std::size_t{64} << 20;

@@ -220,4 +220,21 @@ BOOST_AUTO_TEST_CASE(a_user_part_with_a_false_size_joins_nothing) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_long_user_part_does_not_multiply_with_its_samples) {
+  constexpr std::uint64_t kSamples = 1500, kWords = 8000;
+  auto stream = StreamBuilder().defer_chains().event();
+  for (std::uint64_t i = 0; i < kSamples; ++i)
+    stream.sample({.time_ns = 10 + i, .chain = {kKernel, 1, kDeferred, 77}});
+  stream.user_part(10 + kSamples, 77, std::vector<std::uint64_t>(kWords, kUser)).round();
+  std::size_t samples = 0, words = 0;
+  for (const auto& chain : chains_of(stream)) {
+    ++samples;
+    words += chain.size();
+  }
+  BOOST_TEST(samples == kSamples);
+  BOOST_TEST(words > kWords);
+  BOOST_TEST(words * sizeof(std::uint64_t) <
+             pe::stream::DeferredChains::kMaxBytes + kSamples * 4 * sizeof(std::uint64_t));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
