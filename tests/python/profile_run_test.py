@@ -126,9 +126,12 @@ class Summary(unittest.TestCase):
 
     def test_verdicts(self):
         unsure = "flamediff: b grew from 1% to 2%, which so few samples cannot tell from noise (2 and 2)\n"
-        for said, status, wanted in (("", 0, "no function grew"), (unsure, 0, "no function grew for sure"), ("", 3, "functions grew"),
-                                     ("", 1, "not compared"), ("", 139, "not compared")):
-            self.assertEqual(compare.verdict(said, status), wanted)
+        for said, status, shares, cost in (("", 0, "no share grew", "no function costs more"), ("", 3, "shares grew", "functions cost more"),
+                                           (unsure, 0, "no share grew for sure", "no function costs more for sure"),
+                                           ("", 1, "not compared", "not compared"), ("", 139, "not compared", "not compared")):
+            self.assertEqual(compare.verdict(compare.Compared([], "", said, status)), shares)
+            for option in ("--absolute", "--per"):
+                self.assertEqual(compare.verdict(compare.Compared([option], "", said, status)), cost)
 
 
 class Appending(unittest.TestCase):
@@ -152,11 +155,15 @@ class Sides(unittest.TestCase):
     class Known:
         """A run that has every value that Sides reads."""
 
-        def __init__(self, work, rate="499"):
+        def __init__(self, work, rate="499", **meta):
             self.work, self.rate, self.stacks = work, rate, f"{work}.folded"
+            self.known = {"arguments": ["./program"], "seconds_asked": 0, "interrupted": False, **meta}
+
+        def meta(self):
+            return self.known
 
         def number(self, key):
-            return self.work
+            return self.known["seconds_asked"] if key == "seconds_asked" else self.work
 
         def figure(self, key):
             return self.rate if key == "rate_hz" else str(self.work)
@@ -176,3 +183,31 @@ class Sides(unittest.TestCase):
             with self.assertRaisesRegex(Failure, "^--work: the runs do not all know"):
                 sides.options(read("ci", "--work", "x"))
         self.assertEqual(compare.Sides([self.Known(1)], [self.Known(2)]).arguments(), ["--", "1.folded", "2.folded"])
+
+    def test_a_gate_compares_the_cost_of_whole_runs(self):
+        runs = [self.Known(None), self.Known(None)]
+        self.assertEqual(compare.Sides(runs, runs).cost_options(read("ci")), ["--absolute"])
+        self.assertEqual(compare.Sides(runs, runs).cost_options(read("ci", "--no-strip")), ["--no-strip", "--absolute"])
+        self.assertEqual(compare.Sides(runs, runs).cost_options(read("ci", "--shares")), [])
+        worked = [self.Known(1), self.Known(2)]
+        self.assertEqual(compare.Sides(worked, worked).cost_options(read("ci")), ["--per", "1+2,1+2"])
+        self.assertEqual(compare.Sides(worked, worked).cost_options(read("ci", "--shares")), [])
+
+    def test_costs_that_mean_nothing_are_not_compared(self):
+        for other in ({"arguments": []}, {"seconds_asked": 10}, {"interrupted": True}, {"interrupted": None}):
+            sides = compare.Sides([self.Known(None), self.Known(None)], [self.Known(None, **other)])
+            with self.assertRaisesRegex(Failure, "^ci: only programs that run to their end"):
+                sides.cost_options(read("ci"))
+            self.assertEqual(sides.cost_options(read("ci", "--shares")), [])
+        with self.assertRaisesRegex(Failure, "^ci: the runs differ in rate"):
+            compare.Sides([self.Known(None)], [self.Known(None), self.Known(None, "99")]).cost_options(read("ci"))
+
+    def test_a_pair_of_runs_does_not_show_how_costs_differ(self):
+        for work in (None, 1):
+            sides = compare.Sides([self.Known(work)], [self.Known(work)])
+            with self.assertRaisesRegex(Failure, "^ci: one run of each side"):
+                sides.cost_options(read("ci"))
+            self.assertEqual(sides.cost_options(read("ci", "--shares")), [])
+
+    def test_the_limit_is_that_of_what_is_compared(self):
+        self.assertEqual([compare.limit_of(read("ci", *given)) for given in ((), ("--shares",), ("--fail-over", "3"))], ["1%", "5%", "3%"])

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +35,18 @@ inline Result flamediff_runs(std::vector<std::string> args, const std::vector<st
   for (const std::string& profile : after)
     args.push_back(dir.file("after" + std::to_string(args.size()), profile));
   return run_tool(kFlamediff, args);
+}
+
+/// The line of a table that ends in this function; empty if there is none.
+inline std::string row_of(const std::string& table, std::string_view function) {
+  std::string_view left = table;
+  while (!left.empty()) {
+    const std::string_view line = left.substr(0, left.find('\n'));
+    if (line.ends_with(fmt::format("  {}", function)))
+      return std::string(line);
+    left.remove_prefix(std::min(left.size(), line.size() + 1));
+  }
+  return {};
 }
 
 }  // namespace pe::testing

@@ -154,6 +154,47 @@ class Judging {
   picture::Experiment experiment_;
 };
 
+/// Returns for each name whether a frame that is not a root, or has own stacks, has it.  Others are
+/// names of programs and threads, not functions.
+std::vector<bool> functions_of(const ProfileUnion& all) {
+  std::vector<bool> is_function(all.tree.name_count());
+  for (NodeId node = kRoot + 1; node < all.tree.size(); ++node)
+    if (all.tree.parent(node) != kRoot || std::ranges::any_of(all.profiles, [node](const auto& p) {
+          return !p.self[node].is_zero();
+        }))
+      is_function[all.tree.name_id(node)] = true;
+  return is_function;
+}
+
+/// Judges once what grew by more than `limit`, a share of the first side: the status, the messages
+/// and the tables follow this.  The cost of everything is judged with the functions.
+void judge_growth(const ProfileUnion& all, const Judging& judging, const CountColumns& of_functions,
+                  double limit, Comparison& comparison) {
+  const std::vector<bool> is_function = functions_of(all);
+  std::vector<std::vector<Count>> columns;  // of functions, then of everything; no others
+  for (std::size_t run = 0; run < of_functions.size(); ++run) {
+    columns.emplace_back(of_functions[run].begin(), of_functions[run].end());
+    for (std::size_t name = 0; name < is_function.size(); ++name)
+      if (!is_function[name])
+        columns.back()[name] = {};
+    columns.back().push_back(all.profiles[run].total[kRoot]);
+  }
+  const std::size_t everything = is_function.size();
+  const Compared grown = judging.judge(
+      CountColumns(columns.begin(), columns.end()), [](std::size_t i) { return i; }, limit);
+  comparison.is_over_limit.resize(everything);
+  for (std::size_t name = 0; name < everything; ++name) {
+    if (comparison.wholes.change(comparison.functions.sides[name]) <= limit)
+      continue;
+    comparison.is_over_limit[name] = true;
+    comparison.functions.changes[name] = grown.changes[name];
+  }
+  if (comparison.wholes.change(comparison.totals) <= limit)
+    return;
+  comparison.has_cost_over_limit = true;
+  comparison.cost = grown.changes[everything];
+}
+
 Wholes wholes_of(const Sides& totals, const Options& options) {
   Wholes wholes{.before = totals.before.as_double(), .after = totals.after.as_double()};
   if (!options.is_absolute)
@@ -189,7 +230,7 @@ Comparison compare(const ProfileUnion& all, const Options& options) {
 
   const Judging judging(all, comparison, options);
   const auto itself = [](std::size_t i) { return i; };
-  if (!options.work.empty())
+  if (options.is_absolute)
     comparison.cost = judging.judge(totals, itself).changes.front();
   if (options.output == Form::kPicture)
     comparison.nodes = judging.judge_nodes();
@@ -208,7 +249,7 @@ Comparison compare(const ProfileUnion& all, const Options& options) {
   comparison.functions = judging.judge(of_functions, itself);
   comparison.self_of_functions = judging.judge(self_of_functions, itself);
   if (options.fail_over)
-    comparison.grown_functions = judging.judge(of_functions, itself, *options.fail_over / 100);
+    judge_growth(all, judging, of_functions, *options.fail_over / 100, comparison);
   return comparison;
 }
 

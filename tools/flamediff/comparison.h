@@ -50,8 +50,11 @@ struct Comparison {
   Compared nodes;                       ///< with their descendants
   Compared functions;                   ///< by name_id(), with their callees
   Compared self_of_functions;
-  Compared grown_functions;  ///< for --fail-over: judges only growth
-  picture::Change cost;      ///< of the whole profile, per unit of work
+  picture::Change cost;  ///< of the whole profile; if Options::is_absolute
+  /// Of each function with --fail-over: did it grow by more than the limit, and is it judged only
+  /// for that?  Its entry in `functions` is the judgement.
+  std::vector<bool> is_over_limit;
+  bool has_cost_over_limit = false;  ///< the same of `cost`
 
   [[nodiscard]] bool has_empty_side() const {
     return totals.before.is_zero() || totals.after.is_zero();

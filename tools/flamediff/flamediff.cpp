@@ -9,6 +9,7 @@
 #include "flamediff/change_text.h"
 #include "flamediff/comparison.h"
 #include "flamediff/folded_output.h"
+#include "flamediff/growth.h"
 #include "flamediff/options.h"
 #include "flamediff/perl.h"
 #include "flamediff/picture.h"

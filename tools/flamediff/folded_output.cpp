@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "folded/folded_reader.h"
 #include "folded/build_details.h"
+#include "folded/folded_reader.h"
 #include "folded/ordered_stacks.h"
 
 namespace pe::flamediff {

@@ -138,7 +138,8 @@ void read_output(const CommandLine& line, Options& options) {
         throw UsageError(fmt::format("--{}: only with --folded", option));
     return;
   }
-  for (const char* option : {"runs", "fail-over", "strip", "absolute", "per", "only-significant"})
+  for (const char* option :
+       {"runs", "fail-over", "strip", "absolute", "per", "only-significant", "all"})
     if (line.has(option))
       throw UsageError(fmt::format("--{}: not with --folded", option));
 }
@@ -148,20 +149,21 @@ void read_output(const CommandLine& line, Options& options) {
 void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options.add_options()                                                                    //
-      ("text", "print tables of the functions that changed")                               //
+      ("text", "print a table of the functions that changed beyond noise")                 //
       ("folded", "print lines \"stack before after\", for flamesvg")                       //
       ("fail-over", text("N%"), "exit with 3 if a share grew by more, beyond noise")       //
       ("runs", "compare several profiles per side: --runs A1 A2 -- B1 B2")                 //
       ("period", text("N"), "counts of one sample; 0: not samples (default: detected)")    //
       ("absolute", "compare counts, not shares of each profile")                           //
       ("per", text("BEFORE,AFTER"), "compare costs per unit of work; units of each side")  //
-      ("only-significant", "dim or leave out changes that may be noise")                   //
+      ("only-significant", "dim changes that may be noise")                                //
+      ("all", "with --text: print changes that may be noise, too")                         //
       ("width-from", one_of("SIDE", kWidthsFrom),
        "profile that gives the widths: before, after (default) or both")  //
       ("strip", po::value<std::vector<std::string>>()->value_name("REGEX"),
        "cut text that matches out of names (repeatable)")                    //
       ("no-strip", "keep addresses, template arguments and .cold in names")  //
-      ("top,n", text("N"), "rows of each table; 0: all (default 20)");
+      ("top,n", text("N"), "rows of the table; 0: all (default 20)");
   picture::add_page_options(options);
 }
 
@@ -184,6 +186,9 @@ Options read_options(const CommandLine& line) {
   options.is_absolute = line.has("absolute");
   read_work(line, options);
   options.is_only_significant = line.has("only-significant");
+  options.shows_noise = line.has("all");
+  if (options.shows_noise && options.output != Form::kText)
+    throw UsageError("--all: only with --text");
   options.cuts_build_details = !line.has("no-strip");
   options.strip = line.texts("strip");
   options.fail_over = read_fail_over(line);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -31,23 +33,38 @@ double total_of(const ProfileUnion& all, RunRange side, NodeId node) {
   return sum;
 }
 
-/// A shell that starts the program has a few samples of its own.
-constexpr double kLeastShareOfProgram = 0.95;
+/// Does a root frame have stacks of its own?  Then it is a function, not the name of a program.
+bool has_own_stacks(const ProfileUnion& all, NodeId node) {
+  return std::ranges::any_of(all.profiles,
+                             [node](const auto& profile) { return !profile.self[node].is_zero(); });
+}
 
-/// Returns the outermost frame that nearly all stacks of a side have, and that calls others.
-/// Returns kRoot if there is none.
-NodeId main_outermost(const ProfileUnion& all, RunRange side) {
-  const double least = kLeastShareOfProgram * total_of(all, side, kRoot);
+/// Returns the only root frame with a good part of `side` that `other` lacks, and that calls
+/// others.  Returns kRoot if there is none, or several.
+NodeId only_program(const ProfileUnion& all, RunRange side, RunRange other) {
+  constexpr double kLeastShare = 0.05;
+  const double least = kLeastShare * total_of(all, side, kRoot);
+  NodeId found = kRoot;
   for (NodeId node = kRoot + 1; node < all.tree.size(); node = all.tree.subtree_end(node)) {
     const double total = total_of(all, side, node);
-    if (total == 0 || total < least)
+    if (total == 0 || total < least || total_of(all, other, node) > 0)
       continue;
-    for (std::size_t i = side.first; i < side.last; ++i)
-      if (all.profiles[i].self[node] == all.profiles[i].total[node])
-        return kRoot;
-    return node;
+    if (found != kRoot || has_own_stacks(all, node))
+      return kRoot;
+    found = node;
   }
-  return kRoot;
+  return found;
+}
+
+/// Do both frames call a function of the same name?
+bool have_common_callee(const picture::CallTree& tree, NodeId a, NodeId b) {
+  std::set<std::string_view> names;
+  for (NodeId node = a + 1; node < tree.subtree_end(a); node = tree.subtree_end(node))
+    names.insert(tree.name(node));
+  for (NodeId node = b + 1; node < tree.subtree_end(b); node = tree.subtree_end(node))
+    if (names.contains(tree.name(node)))
+      return true;
+  return false;
 }
 
 /// Returns a copy in which the outermost frame `renamed` has this `name`.  Costs as much as reading
@@ -75,12 +92,11 @@ ProfileUnion with_outermost(const ProfileUnion& all, NodeId renamed, std::string
 void join_outermost(std::size_t runs_before, Profiles& profiles) {
   const picture::CallTree& tree = profiles.all.tree;
   const RunRange sides[] = {{0, runs_before}, {runs_before, profiles.all.profiles.size()}};
-  const NodeId before = main_outermost(profiles.all, sides[0]);
-  const NodeId after = main_outermost(profiles.all, sides[1]);
-  if (before == kRoot || after == kRoot || before == after || tree.saturated())
+  const NodeId before = only_program(profiles.all, sides[0], sides[1]);
+  const NodeId after = only_program(profiles.all, sides[1], sides[0]);
+  if (before == kRoot || after == kRoot || tree.saturated() ||
+      !have_common_callee(tree, before, after))
     return;
-  if (total_of(profiles.all, sides[1], before) > 0 || total_of(profiles.all, sides[0], after) > 0)
-    return;  // these are two programs, and both ran on one side
   profiles.messages.push_back(fmt::format(
       "the root frame is {} before and {} after: compared as one frame (--no-strip: as two)",
       in_quotes(tree.name(before)), in_quotes(tree.name(after))));

@@ -16,8 +16,8 @@ struct Profiles {
 };
 
 /// "-" means `stdin_fd`.  If options.cuts_build_details, joins the outermost frame of a renamed
-/// program: on each side all stacks have one outermost frame, but the names differ.  The joined
-/// frame has the name after.  Throws Error.
+/// program: each side has one that the other lacks, with 5 % of the side or more, and both call a
+/// function of the same name.  The joined frame has the name after.  Throws Error.
 Profiles read_profiles(const Options& options, int stdin_fd);
 
 }  // namespace pe::flamediff

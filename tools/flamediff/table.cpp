@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/plural.h"
 #include "base/quote.h"
 #include "flamediff/change_text.h"
+#include "flamediff/verdict.h"
 #include "picture/numbers.h"
 
 namespace pe::flamediff {
@@ -17,135 +20,43 @@ namespace {
 
 using picture::Noise;
 
-constexpr std::string_view kRow = "{:>8} {:>8} {:>8}  {:>21} {:<5} {:>8} {:>8} {:>8} {:<5}  {}\n";
+constexpr std::string_view kRow = "{:>8} {:>8} {:>8}  {:>21} {:<5} {:>8} {:>8} {:>8}  {}\n";
 
-std::string_view word_for(Noise noise) {
-  switch (noise) {
-    case Noise::kUnknown:
-      return "?";
-    case Noise::kTooRare:
-      return "rare";
-    case Noise::kWithin:
-      return "noise";
-    case Noise::kBeyond:
-      break;
-  }
-  return "sure";
-}
-
-std::string interval_text(const picture::Change& change) {
-  if (change.noise == Noise::kUnknown)
-    return "-";
-  return fmt::format("{} .. {}", signed_percent(change.interval.low),
-                     signed_percent(change.interval.high));
-}
-
-/// Sorts functions that changed in one direction: those beyond noise first, larger changes first.
-class Order {
- public:
-  Order(const picture::CallTree& tree, const Comparison& comparison)
-      : tree_(tree), comparison_(comparison) {}
-
-  [[nodiscard]] std::vector<std::uint32_t> of(bool is_more, bool only_significant) const {
-    std::vector<std::uint32_t> names;
-    for (std::uint32_t name = 0; name < tree_.name_count(); ++name) {
-      const double change = comparison_.wholes.change(comparison_.functions.sides[name]);
-      if ((is_more ? change > 0 : change < 0) && (is_beyond(name) || !only_significant))
-        names.push_back(name);  // NOLINT(performance-inefficient-vector-operation): some of all
-    }
-    std::ranges::sort(names, [this](std::uint32_t a, std::uint32_t b) { return is_before(a, b); });
-    return names;
-  }
-
- private:
-  [[nodiscard]] bool is_beyond(std::uint32_t name) const {
-    return comparison_.functions.changes[name].noise == Noise::kBeyond ||
-           comparison_.self_of_functions.changes[name].noise == Noise::kBeyond;
-  }
-  [[nodiscard]] double size(std::uint32_t name) const {
-    return std::abs(comparison_.wholes.change(comparison_.functions.sides[name]));
-  }
-  [[nodiscard]] bool is_before(std::uint32_t a, std::uint32_t b) const {
-    if (is_beyond(a) != is_beyond(b))
-      return is_beyond(a);
-    if (size(a) != size(b))
-      return size(a) > size(b);
-    return tree_.name_text(a) < tree_.name_text(b);
-  }
-
-  const picture::CallTree& tree_;
-  const Comparison& comparison_;
-};
-
-struct Table {
-  const picture::CallTree& tree;
-  const Comparison& comparison;
-  std::uint64_t top;  ///< rows; 0: all
-};
-
-std::string row_text(const Table& table, std::uint32_t name) {
-  const Wholes& wholes = table.comparison.wholes;
-  const Sides& total = table.comparison.functions.sides[name];
-  const Sides& self = table.comparison.self_of_functions.sides[name];
-  const picture::Change& change = table.comparison.functions.changes[name];
-  const bool has_self = !self.before.is_zero() || !self.after.is_zero();
-  const std::string_view self_word =
-      has_self ? word_for(table.comparison.self_of_functions.changes[name].noise) : "";
-  return fmt::format(kRow, percent(wholes.share_before(total)), percent(wholes.share_after(total)),
-                     signed_percent(wholes.change(total)), interval_text(change),
-                     word_for(change.noise), percent(wholes.share_before(self)),
-                     percent(wholes.share_after(self)), signed_percent(wholes.change(self)),
-                     self_word, printable(table.tree.name_text(name)));
-}
-
-void write_rows(std::string_view title, const std::vector<std::uint32_t>& names, const Table& table,
-                Output& out) {
-  out.write(fmt::format("\n{}\n", title));
-  if (names.empty()) {
-    out.write("  none\n");
-    return;
-  }
-  out.write(fmt::format(kRow, "BEFORE", "AFTER", "CHANGE", "INTERVAL", "", "SELF-B", "SELF-A",
-                        "CHANGE", "", "FUNCTION"));
-  std::uint64_t row = 0;
-  for (const std::uint32_t name : names) {
-    if (table.top > 0 && row++ == table.top) {
-      out.write(fmt::format("  and {} more (--top)\n", names.size() - table.top));
-      return;
-    }
-    out.write(row_text(table, name));
-  }
-}
-
-/// A share does not measure cost, because it shrinks when others grow.  Only cost per unit of work
-/// can get worse.
+/// A share does not measure cost, because it shrinks when others grow.
 struct Words {
-  std::string_view percentages, more, less;
+  std::string_view percentages, changes, cost;
 };
 
 Words words_for(const Options& options) {
   if (!options.work.empty())
     return {.percentages = "percentages of the cost of a unit of work before",
-            .more = "worse: a unit of work costs more",
-            .less = "better: a unit of work costs less"};
+            .changes = "changes of the cost of a unit of work",
+            .cost = "cost of a unit of work"};
   if (options.is_absolute)
     return {.percentages = "percentages of what was counted before",
-            .more = "larger count",
-            .less = "smaller count"};
-  return {.percentages = "percentages of each", .more = "larger share", .less = "smaller share"};
+            .changes = "changes of what was counted",
+            .cost = "count of a run"};
+  return {.percentages = "percentages of each", .changes = "changes of shares", .cost = ""};
 }
 
-/// Formats the cost of a unit of work on both sides.
+/// Formats the cost of a unit of work, or of a run, on both sides.
 std::string cost_text(const Comparison& comparison, const Options& options) {
-  const auto middle = options.work.begin() + std::ssize(options.before);
-  const double before = std::accumulate(options.work.begin(), middle, 0.0);
-  const double after = std::accumulate(middle, options.work.end(), 0.0);
+  if (!options.is_absolute || comparison.has_empty_side())
+    return {};
+  double before = static_cast<double>(options.before.size());
+  double after = static_cast<double>(options.after.size());
+  if (!options.work.empty()) {
+    const auto middle = options.work.begin() + std::ssize(options.before);
+    before = std::accumulate(options.work.begin(), middle, 0.0);
+    after = std::accumulate(middle, options.work.end(), 0.0);
+  }
   const Sides& totals = comparison.totals;
-  return fmt::format("cost of a unit of work: before {:.4g} {}, after {:.4g}: {} ({}), {}\n",
+  return fmt::format("{}: before {:.4g} {}, after {:.4g}: {} ({}), {}\n", words_for(options).cost,
                      totals.before.as_double() / before, options.page.count_name,
                      totals.after.as_double() / after,
                      signed_percent(comparison.wholes.change(totals)),
-                     interval_text(comparison.cost), word_for(comparison.cost.noise));
+                     interval_text(comparison.cost.noise, comparison.cost.interval),
+                     word_for(comparison.cost.noise));
 }
 
 std::string noise_text(const Comparison& comparison) {
@@ -161,48 +72,67 @@ std::string noise_text(const Comparison& comparison) {
   return "noise: of drawing samples alone; runs may differ by more (flamediff --runs)" + samples;
 }
 
-/// Functions that grew by more than the limit, but not beyond noise.
-struct Unsure {
-  std::uint64_t count = 0;
-  std::uint32_t most = 0;  ///< name_id() of the function that grew most
-  double change = 0;       ///< of that function
+std::string row_text(const picture::CallTree& tree, const Comparison& comparison,
+                     std::uint32_t name, const Verdict& verdict) {
+  const Wholes& wholes = comparison.wholes;
+  const Sides& total = comparison.functions.sides[name];
+  const Sides& self = comparison.self_of_functions.sides[name];
+  return fmt::format(kRow, percent(wholes.share_before(total)), percent(wholes.share_after(total)),
+                     signed_percent(wholes.change(total)),
+                     interval_text(verdict.noise, verdict.interval),
+                     verdict.is_of_self ? "self" : word_for(verdict.noise),
+                     percent(wholes.share_before(self)), percent(wholes.share_after(self)),
+                     signed_percent(wholes.change(self)), printable(tree.name_text(name)));
+}
 
-  void add(std::uint32_t name, double by) {
+/// The functions that the table leaves out because their changes may be noise.
+struct LeftOut {
+  std::uint64_t count = 0;
+  double most = 0;  ///< the largest change, with its sign
+
+  void add(double change) {
     ++count;
-    if (by > change) {
-      most = name;
-      change = by;
-    }
+    if (std::abs(change) > std::abs(most))
+      most = change;
   }
 };
 
-std::string growth_text(const picture::CallTree& tree, const Comparison& comparison,
-                        std::uint32_t name) {
-  const Sides& sides = comparison.functions.sides[name];
-  return fmt::format("{} grew from {} to {}", tree.name_text(name),
-                     percent(comparison.wholes.share_before(sides)),
-                     percent(comparison.wholes.share_after(sides)));
-}
-
-/// Reports the growth that is not beyond noise, and how to measure it better.
-std::string unsure_text(const picture::CallTree& tree, const Comparison& comparison,
-                        const Options& options, const Unsure& unsure) {
-  const std::string who = growth_text(tree, comparison, unsure.most);
-  const std::string whoever =
-      unsure.count == 1 ? who
-                        : fmt::format("{} functions grew by more than {}%, most of all {}",
-                                      unsure.count, *options.fail_over, who);
-  if (comparison.has_runs)
-    return fmt::format(
-        "{}, which so few runs cannot tell from noise: make more of them, or longer ones", whoever);
-  const auto samples = [&](Count count) {
-    return picture::grouped_count(
-        {.whole = count.whole / comparison.counts_per_sample, .billionths = 0}, 1);
-  };
-  return fmt::format(
-      "{}, which so few samples cannot tell from noise ({} and {}): record longer, or compare "
-      "several runs (stackpipe runs ci --runs N)",
-      whoever, samples(comparison.totals.before), samples(comparison.totals.after));
+void write_rows(const picture::CallTree& tree, const Comparison& comparison, const Options& options,
+                Output& out) {
+  const bool has_all =
+      options.shows_noise || (!comparison.knows_noise() && !options.is_only_significant);
+  const Verdicts verdicts(tree, comparison);
+  LeftOut left_out;
+  std::uint64_t rows = 0;
+  std::string text;
+  bool has_self = false;
+  for (const std::uint32_t name : verdicts.changed()) {
+    const Verdict verdict = verdicts.of(name);
+    if (!has_all && verdict.noise != Noise::kBeyond) {
+      left_out.add(verdict.change);
+      continue;
+    }
+    if (options.top > 0 && rows++ >= options.top)
+      continue;
+    text += row_text(tree, comparison, name, verdict);
+    has_self = has_self || verdict.is_of_self;
+  }
+  if (has_all)
+    out.write(
+        "sure: more than noise; noise: perhaps nothing; rare: too rare to tell; ?: not known\n");
+  if (has_self)
+    out.write("self: the function itself changed by more than noise, without what it calls\n");
+  out.write(fmt::format("\n{}{}, largest first\n", words_for(options).changes,
+                        has_all ? "" : " beyond noise"));
+  if (!text.empty())
+    out.write(fmt::format(kRow, "BEFORE", "AFTER", "CHANGE", "INTERVAL", "", "SELF-B", "SELF-A",
+                          "CHANGE", "FUNCTION"));
+  out.write(text.empty() ? "  none\n" : text);
+  if (options.top > 0 && rows > options.top)
+    out.write(fmt::format("  and {} more (--top)\n", rows - options.top));
+  if (left_out.count > 0)
+    out.write(fmt::format("{} changed by what may be noise, at most {} (--all)\n",
+                          plural(left_out.count, "other function"), signed_percent(left_out.most)));
 }
 
 }  // namespace
@@ -210,41 +140,12 @@ std::string unsure_text(const picture::CallTree& tree, const Comparison& compari
 void write_table(const picture::CallTree& tree, const Comparison& comparison,
                  const Options& options, Output& out) {
   const std::string& unit = options.page.count_name;
-  out.write(fmt::format(
-      "before: {} {}; after: {} {}; {}\n{}{}\n",
-      picture::grouped_count(comparison.totals.before, 1), unit,
-      picture::grouped_count(comparison.totals.after, 1), unit, words_for(options).percentages,
-      options.work.empty() ? "" : cost_text(comparison, options), noise_text(comparison)));
-  out.write(
-      "sure: more than noise; noise: perhaps nothing; rare: too rare to tell; ?: not known\n");
-  const Order order(tree, comparison);
-  const Table table{.tree = tree, .comparison = comparison, .top = options.top};
-  const Words words = words_for(options);
-  write_rows(words.more, order.of(true, options.is_only_significant), table, out);
-  write_rows(words.less, order.of(false, options.is_only_significant), table, out);
-}
-
-bool report_grown(const picture::CallTree& tree, const Comparison& comparison,
-                  const Options& options, const Io& io) {
-  const double limit = *options.fail_over / 100;
-  std::uint64_t grown = 0;
-  Unsure unsure;
-  for (const std::uint32_t name : Order(tree, comparison).of(true, false)) {
-    const double change = comparison.wholes.change(comparison.functions.sides[name]);
-    if (change <= limit)
-      continue;
-    if (comparison.grown_functions.changes[name].noise != Noise::kBeyond) {
-      unsure.add(name, change);
-      continue;
-    }
-    io.report(fmt::format("--fail-over: {} ({}, {})", growth_text(tree, comparison, name),
-                          signed_percent(change),
-                          interval_text(comparison.grown_functions.changes[name])));
-    ++grown;
-  }
-  if (grown == 0 && unsure.count > 0)
-    io.report(unsure_text(tree, comparison, options, unsure));
-  return grown > 0;
+  out.write(fmt::format("before: {} {}; after: {} {}; {}\n{}{}\n",
+                        picture::grouped_count(comparison.totals.before, 1), unit,
+                        picture::grouped_count(comparison.totals.after, 1), unit,
+                        words_for(options).percentages, cost_text(comparison, options),
+                        noise_text(comparison)));
+  write_rows(tree, comparison, options, out);
 }
 
 }  // namespace pe::flamediff

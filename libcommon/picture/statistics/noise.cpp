@@ -94,7 +94,7 @@ std::vector<std::size_t> NoiseJudge::questions() const {
   smallest.reserve(frames_.size());
   for (const Frame& frame : frames_)
     smallest.push_back(smallest_p_value_of(frame));
-  const double limit = asked_below(smallest, kLevel);
+  const double limit = asked_below(smallest, level());
   std::vector<std::size_t> asked;
   for (std::size_t i = 0; i < smallest.size(); ++i)
     if (smallest[i] <= limit)
@@ -231,10 +231,11 @@ std::vector<Change> NoiseJudge::judge() {
   p_values.reserve(asked.size());
   for (std::size_t i = 0; i < asked.size(); ++i)
     p_values.push_back(p_value_of(frames_[asked[i]], spreads[i]));
-  const Decision decision = holm(p_values, kLevel);
+  const Decision decision = holm(p_values, level());
 
+  const double sides = experiment_.least_growth ? 2 : 1;  // each end of an interval is one
   const double reach =
-      reach_of(kLevel / static_cast<double>(std::max<std::size_t>(1, asked.size())));
+      reach_of(sides * level() / static_cast<double>(std::max<std::size_t>(1, asked.size())));
   std::vector<Change> of_frames(frames_.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < frames_.size(); ++i) {

@@ -25,6 +25,10 @@ namespace pe::picture {
 /// found a change in 5.1 % of 1,000 comparisons that had none.
 inline constexpr double kLevel = 0.04;
 
+/// The level for growth of costs that stops a merge (Experiment::least_growth with work).
+/// tests/bench/gate.py measured it: see figures.md there.
+inline constexpr double kGrowthLevel = 0.005;
+
 /// The measurements.
 struct Experiment {
   std::vector<double> before, after;  ///< the total of each run, in counts
@@ -34,7 +38,8 @@ struct Experiment {
   std::vector<double> work{};
   /// If set, only growth is tested, and only of rates that may have grown by more than this.  A
   /// rate that is too small in both profiles together is not tested.  One-sided and fewer tests
-  /// find growth in fewer samples.
+  /// find growth in fewer samples.  With `work`, the level is
+  /// kGrowthLevel.
   std::optional<double> least_growth{};
 };
 
@@ -48,7 +53,8 @@ enum class Noise : std::uint8_t {
 struct Change {
   Noise noise = Noise::kUnknown;
   /// The confidence interval of the rate's growth, in shares or counts per unit.  The intervals of
-  /// all frames hold together with probability 1 - kLevel.  0 lies between the ends exactly if the
+  /// all frames hold together with probability 1 - kLevel, or 1 - 2 level()
+  /// if only growth is tested.  0 lies between the ends exactly if the
   /// change is not beyond noise.
   Interval interval;
 };
@@ -74,6 +80,9 @@ class NoiseJudge {
 
   [[nodiscard]] bool has_runs() const { return degrees_ > 0; }
   [[nodiscard]] bool is_absolute() const { return !experiment_.work.empty(); }
+  [[nodiscard]] double level() const {
+    return experiment_.least_growth && is_absolute() ? kGrowthLevel : kLevel;
+  }
   [[nodiscard]] bool has_samples() const { return experiment_.counts_per_sample > 0; }
   [[nodiscard]] double variance_unit(const Frame& frame) const;
   [[nodiscard]] double smallest_p_value_of(const Frame& frame) const;

@@ -42,7 +42,7 @@ in_runs list >"$dir/out"
 has list "$(basename "$second")" "$dir/out"
 
 in_runs diff --before "$(basename "$first")" --after "$second" >"$dir/out" || fail 'diff: status'
-has diff 'larger share' "$dir/out"
+has diff 'changes of shares beyond noise, largest first' "$dir/out"
 xmllint --noout "$(tail -n 1 "$dir/out")" || fail 'diff: not well-formed'
 in_runs trend fifty >"$dir/out" || fail 'trend: status'
 has trend 'share of fifty in 2 runs' "$dir/out"
@@ -55,15 +55,17 @@ in_runs flamegraph --run previous --svg "$dir/-x y.svg" -- --inverted >/dev/null
 in_runs flamegraph --svg "$dir/titled.svg" -- --title 'a title of theirs' --colors=hot >/dev/null || fail 'flamegraph, their title: status'
 has 'their title' 'a title of theirs' "$dir/titled.svg"
 grep -q 'Icicle' "$dir/-x y.svg" || xmllint --noout "$dir/-x y.svg" || fail 'flamegraph: no picture'
-in_runs ci --baseline previous --fail-over 10% >"$dir/out" 2>"$dir/err"; expect 'ci of the same' 0 $?
-has ci '## Profile: no function grew' "$dir/out"
+in_runs ci --shares --baseline previous --fail-over 10% >"$dir/out" 2>"$dir/err"; expect 'ci of the same' 0 $?
+has ci '## Profile: no share grew' "$dir/out"
+in_runs ci --baseline previous >"$dir/out" 2>"$dir/err"; expect 'ci of the cost of one run' 1 $?
+has 'ci of the cost of one run' 'one run of each side does not show' "$dir/err"
 
 # ci reports growth that so few samples cannot tell from noise.
 for run in few fewer; do mkdir "$dir/$run" && cp "$first/meta.json" "$dir/$run"; done
 printf 'main;a 10\nmain;b 10\n' >"$dir/few/stacks.folded"
 printf 'main;a 6\nmain;b 14\n' >"$dir/fewer/stacks.folded"
-in_runs ci --baseline "$dir/few" --run "$dir/fewer" --fail-over 5% >"$dir/out" 2>"$dir/err"; expect 'ci of what may be noise' 0 $?
-has ci '## Profile: no function grew for sure' "$dir/out"
+in_runs ci --shares --baseline "$dir/few" --run "$dir/fewer" --fail-over 5% >"$dir/out" 2>"$dir/err"; expect 'ci of what may be noise' 0 $?
+has ci '## Profile: no share grew for sure' "$dir/out"
 has ci '    flamediff: b grew from 50.00% to 70.00%, which so few samples cannot tell from noise (20 and 20)' "$dir/out"
 
 # A function grew; the names are malicious to shells, terminals, Markdown, XML and awk.
@@ -77,10 +79,10 @@ for run in "$fast" "$slow"; do
 done
 printf 'main;%s;grew 4000\n' "${names[@]}" >>"$slow/stacks.folded"
 cd "$dir" || exit 1
-in_runs ci --baseline "$(basename "$fast")" --run "$slow" --summary "$dir/summary.md" 2>"$dir/err"
+in_runs ci --shares --baseline "$(basename "$fast")" --run "$slow" --summary "$dir/summary.md" 2>"$dir/err"
 expect 'ci of what grew' 3 $?
 has 'who grew' grew "$dir/err"
-has summary '## Profile: functions grew' "$dir/summary.md"
+has summary '## Profile: shares grew' "$dir/summary.md"
 for name in "${names[@]}"; do
   in_runs trend "$name" --run "$slow" --svg "$dir/trend.svg" >>"$dir/summary.md" 2>&1
   xmllint --noout "$dir/trend.svg" || fail "trend of $name: not well-formed"

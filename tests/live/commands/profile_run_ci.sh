@@ -18,9 +18,10 @@ profile() {  # NAME GROWN REST
 }
 profile before 235 121
 profile after 276 80
-pr ci --baseline ./before --run ./after >out 2>err; expect 'ten points more' 3 $?
+pr ci --shares --baseline ./before --run ./after >out 2>err; expect 'ten points more' 3 $?
 has 'ten points more' 'grown grew from 59.34% to 69.70%' err
-pr ci --baseline ./after --run ./before --fail-over 11% >out 2>err; expect 'less' 0 $?
+has 'ten points more' ' sure ' out
+pr ci --shares --baseline ./after --run ./before --fail-over 11% >out 2>err; expect 'less' 0 $?
 
 # Three runs of each side in turn; the program records which side it is.
 cat >program <<'END'
@@ -42,10 +43,11 @@ done
 # Each order costs ten times as much, although no function's share changes.  (On a busy machine, CPU times differ by a
 # factor of almost two, which three runs cannot tell from a change.)
 expect "cost of an order, '$(cat err)'" 3 $status
-has 'cost of an order' 'worse: a unit of work costs more' out
+has 'cost of an order' 'changes of the cost of a unit of work beyond noise, largest first' out
+has 'cost of an order' 'everything grew from 100.00%' err
 has 'cost of an order' '| baseline |' out
 expect 'rows of the table' 6 "$(grep -cE '^\| (baseline|now) ' out)"
-has 'verdict' '## Profile: functions grew' out
+has 'verdict' '## Profile: functions cost more' out
 has 'the program is heard' 'did 40000 orders in all' err
 
 # The user compares the same two runs by hand.
@@ -55,8 +57,50 @@ has diff 'cost of a unit of work: before ' out
 xmllint --noout diff.svg || fail 'diff: not well-formed'
 sed -i 's/^  "work": .*/  "work": null,/' "turns/$first/meta.json"
 pr diff --output turns --before "$first" --after "$second" --svg diff.svg >out 2>err || fail "diff: $(cat err)"
-has diff 'larger share' out
-hasnt diff 'worse' out
+has diff 'changes of shares beyond noise, largest first' out
+hasnt diff 'cost of a unit' out
+
+# Stored runs as programs leave them: five of each side, whose program took 1,000 samples and a little more or less.
+# One function gets faster, and no other changes: shares of all others grow, but nothing costs more.
+side() {  # NAME PARSE HASH PROGRAM
+  local number spread
+  for number in 1 2 3 4 5; do
+    spread=$((number - 3))
+    mkdir -p "$1-$number"
+    sed 's/^  "samples": .*/  "samples": 1000,/' "$made/meta.json" >"$1-$number/meta.json"
+    printf '%s;main;%s %d\n' "$4" parse_order $(($2 + 2 * spread)) "$4" hash $(($3 + 3 * spread)) "$4" print $((300 - spread)) >"$1-$number/stacks.folded"
+  done
+}
+gate() {  # OPTION... -- NAME BEFORE AFTER
+  local options=()
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  python3 -c 'import sys
+sys.path.insert(0, sys.argv[1])
+from stackpipe.pipeline import Tools
+from stackpipe.runs import compare, profile_run, store
+given = [word for word in sys.argv[4:] if word]
+line = profile_run.options.read(profile_run.OPTIONS, given)
+sides = [[store.Run(f"./{name}-{number}") for number in range(1, 6)] for name in sys.argv[2:4]]
+compare.find_sides = lambda settings, tools: compare.Sides(*sides)
+sys.exit(compare.run_ci(profile_run.Settings("ci", line), Tools("/nowhere")))' "$PE_SCRIPTS/../share/stackpipe/python" "$2" "$3" "${options[@]}" >out 2>err
+}
+side old 383 317 prog
+side faster 383 117 prog
+gate -- old faster; expect 'a pure improvement' 0 $?
+has 'a pure improvement' '## Profile: no function costs more' out
+has 'a pure improvement' 'hash' out
+grep -q ' sure .*parse_order' out && fail "a pure improvement: parse_order changed: $(cat out)"
+gate --shares -- old faster; expect 'shares of a pure improvement' 3 $?
+has 'shares of a pure improvement' '## Profile: shares grew' out
+has 'shares of a pure improvement' 'parse_order grew from 38.30% to 47.88%' err
+side slower 383 380 prog2  # and renamed
+gate -- old slower; expect 'a slower function' 3 $?
+has 'a slower function' 'hash grew from 31.70% to 38.00% of what was counted before' err
+grep -q '^    .* sure .*  hash$' out || fail "a slower function: not sure in the table: $(cat out)"
+grep -q 'parse_order grew\|prog2 grew\|print grew' err && fail "a slower function: others grew: $(cat err)"
+side renamed 383 317 prog-2.0
+gate -- old renamed; expect 'a renamed program' 0 $?
+hasnt 'a renamed program' 'grew' err
 
 # Wrong command lines.
 usage() {  # MESSAGE ARGUMENT...
@@ -64,12 +108,11 @@ usage() {  # MESSAGE ARGUMENT...
   has "${*:2}" "$1" err
 }
 usage '--baseline-workload is missing' ci --runs 2 -- true
-usage '--runs, --baseline: only one of them' ci --runs 2 --baseline latest -- true
 usage "--runs: not a number above 0: '0'" ci --runs 0 -- true
-usage '--baseline-workload: only with --runs' ci --baseline-workload true --baseline latest -- true
+usage '--baseline, --baseline-workload: only one of them' ci --baseline-workload true --baseline latest -- true
 usage "--work: not a regular expression: '('" ci --work '('
 usage '--work: only with capture or ci' list --work x
 pr capture --output none --work 'no ([0-9]+) such' -- "$PE_WORKLOAD" shares 0.2 >out 2>err; expect 'no work told' 0 $?
 has 'no work told' "--work: no amount of work above 0 in the program's output" err
-pr ci --output none --baseline latest --work 'no ([0-9]+) such' -- "$PE_WORKLOAD" shares 0.2 >out 2>err; expect 'ci without work' 1 $?
+pr ci --output none --runs 1 --baseline latest --work 'no ([0-9]+) such' -- "$PE_WORKLOAD" shares 0.2 >out 2>err; expect 'ci without work' 1 $?
 finish

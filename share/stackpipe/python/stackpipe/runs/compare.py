@@ -2,7 +2,7 @@
 import os
 import re
 import subprocess
-from typing import NamedTuple, Sequence
+from typing import NamedTuple
 
 from stackpipe import files, pipeline
 from stackpipe.runs import modes
@@ -24,13 +24,36 @@ class Sides(NamedTuple):
         """Returns the options of flamediff for the counts.  It compares costs per unit of work if all runs report their
         work and have the same rate, event and mode.  If they do not, --work raises Failure."""
         counted = modes.counted_options(self.afters[0].text("mode")) + ["--no-strip"] * settings.line.has("no-strip")
-        runs = self.befores + self.afters
-        kinds = {(run.figure("rate_hz"), run.text("event"), run.text("mode")) for run in runs}
-        if len(kinds) == 1 and all(run.number("work") for run in runs):
+        if settings.line.has("shares"):
+            return counted
+        if self.have_one_kind() and all(run.number("work") for run in self.befores + self.afters):
             return [*counted, "--per", ",".join("+".join(run.figure("work") for run in side) for side in self)]
         if settings.line.has("work"):
             raise Failure("--work: the runs do not all know how much work they did, at the same rate and in the same mode")
         return counted
+
+    def have_one_kind(self) -> bool:
+        """Do all runs have the same rate, event and mode?"""
+        return len({(run.figure("rate_hz"), run.text("event"), run.text("mode")) for run in self.befores + self.afters}) == 1
+
+    def cost_options(self, settings: Settings) -> list[str]:
+        """As options(), but compares the cost of whole runs by default, and shares only with --shares.  Raises Failure for
+        runs whose cost means nothing."""
+        options = self.options(settings)
+        if settings.line.has("shares"):
+            return options
+        runs = self.befores + self.afters
+        if not self.have_one_kind():
+            raise Failure("ci: the runs differ in rate, event or mode, so their costs do too; compare shares (--shares)")
+        if len(runs) == 2:
+            raise Failure("ci: one run of each side does not show how the costs of runs differ; record several "
+                          "(--runs 5 --baseline-workload 'PROGRAM BEFORE' -- PROGRAM), or compare shares (--shares)")
+        if "--per" in options:
+            return options
+        if not all(run.meta().get("arguments") and not run.number("seconds_asked") and run.meta().get("interrupted") is False for run in runs):
+            raise Failure("ci: only programs that run to their end do the same work in each run; compare shares (--shares), "
+                          "or the cost of a unit of work (--work)")
+        return [*options, "--absolute"]
 
     def arguments(self) -> list[str]:
         """Returns the files as arguments of flamediff."""
@@ -61,14 +84,18 @@ def run_diff(settings: Settings, tools: pipeline.Tools) -> int:
 def run_ci(settings: Settings, tools: pipeline.Tools) -> int:
     """Returns 0 if nothing grew, 3 if something did, and 1 if the comparison or the program failed."""
     need(tools, "flamediff", "ci")
-    sides = record_sides(settings, tools) if settings.line.has("runs") else find_sides(settings, tools)
+    has_two_programs = settings.line.has("runs") or settings.line.has("baseline-workload")
+    sides = record_sides(settings, tools) if has_two_programs and not settings.line.has("baseline") else find_sides(settings, tools)
     must_count_alike("--baseline", sides.befores[0], sides.afters[0].unit)
-    options = sides.options(settings)
-    process = tools.start(["flamediff", "--text", *options, "--top", "1", "--fail-over", settings.fail_over, *sides.arguments()],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    said = text_of(process.communicate()[1])
+    options = sides.cost_options(settings)
+    limit = limit_of(settings)
+    # One call gives the table, its intervals and the status, so they agree.
+    process = tools.start(["flamediff", "--text", *options, "--top", str(settings.top), "--fail-over", limit, *sides.arguments()],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    table, said = map(text_of, process.communicate())
     status = pipeline.wait_for(process)
-    summary = summary_of(settings, tools, sides, options, said, status)
+    summary = summary_of(settings, sides, Compared(options, table, said, status))
+    summary += "\n### Hot spots now\n\n" + block(list_functions(tools, "-n", str(settings.top), "--", sides.afters[-1].stacks))
     path = path_of(settings.line.last("summary"))
     if path:
         append(path, summary)
@@ -76,6 +103,13 @@ def run_ci(settings: Settings, tools: pipeline.Tools) -> int:
         print_out(summary)
     say_lines(said)
     return status if status in (0, GREW) else 1
+
+
+def limit_of(settings: Settings) -> str:
+    """Returns the growth that counts."""
+    if settings.line.has("fail-over") or settings.line.has("shares"):
+        return settings.fail_over
+    return "1%"
 
 
 def append(path: str, text: str) -> None:
@@ -101,64 +135,91 @@ def record(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Ru
     return captured.run
 
 
+def number_of_runs(settings: Settings) -> int:
+    """Returns how often to record each side, or the program after a stored baseline."""
+    return int(settings.line.last("runs", "1" if settings.line.has("shares") else "5"))
+
+
 def record_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
-    """Records N runs of each side in turn, so that both meet the same load on this machine.  Never executes a command line
+    """Records some runs of each side in turn, so that both meet the same load on this machine.  Never executes a command line
     that a stored run holds."""
     before = words_of(settings.line.last("baseline-workload"))
-    if settings.line.last("baseline"):
-        raise UsageError("--runs, --baseline: only one of them; --baseline-workload records that side, too")
     if not before:
-        raise UsageError("--runs: --baseline-workload is missing, the program before the change")
+        raise UsageError("--runs: --baseline-workload is missing, the program before the change, or --baseline, a run of it")
     if settings.pid:
         raise UsageError("--runs, --pid: only one of them")
     now = settings.workload()
     if not now:
         raise UsageError("--runs: --workload or a program after -- is missing")
     sides = Sides([], [])
-    for _ in range(int(settings.line.last("runs"))):
+    for _ in range(number_of_runs(settings)):
         sides.befores.append(record(settings, before, tools))
         sides.afters.append(record(settings, now, tools))
     return sides
 
 
 def find_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
-    """Returns the runs that --baseline and --run name.  If there is a program, records a new run in place of --run."""
+    """Returns the runs that --baseline and --run name.  If there is a program, records new runs in place of --run."""
     if settings.line.has("baseline-workload"):
-        raise UsageError("--baseline-workload: only with --runs")
+        raise UsageError("--baseline, --baseline-workload: only one of them")
     if not settings.line.last("baseline"):
         raise UsageError("ci: --baseline is missing")
     before = find_run(settings.output, settings.line.last("baseline"), "--baseline")
     workload = settings.workload()
     if workload or settings.line.command is not None or settings.pid or settings.line.has("mode"):
-        after = record(settings, workload, tools)
-    else:
-        after = find_run(settings.output, settings.line.last("run", "latest"), "--run")
-    return Sides([before], [after])
+        return Sides([before], [record(settings, workload, tools) for _ in range(number_of_runs(settings) if workload else 1)])
+    if settings.line.has("runs"):
+        raise UsageError("--runs: --workload or a program after -- is missing")
+    return Sides([before], [find_run(settings.output, settings.line.last("run", "latest"), "--run")])
 
 
-def verdict(said: str, status: int) -> str:
-    """Returns the headline.  Growth that may be noise is not ruled out: flamediff reports it in `said`."""
-    if status == 0:
-        is_unsure = re.search(r"^flamediff: .* grew from .* cannot tell from noise", said, re.MULTILINE)
-        return "no function grew for sure" if is_unsure else "no function grew"
-    return "functions grew" if status == GREW else "not compared"
+class Compared(NamedTuple):
+    """The result of flamediff."""
+
+    options: list[str]
+    table: str
+    said: str
+    status: int
+
+    @property
+    def is_of_cost(self) -> bool:
+        """Are costs compared, not shares?"""
+        return "--per" in self.options or "--absolute" in self.options
 
 
-def summary_of(settings: Settings, tools: pipeline.Tools, sides: Sides, options: Sequence[str], said: str, status: int) -> str:
+def verdict(compared: Compared) -> str:
+    """Returns the headline.  Growth that may be noise is not ruled out: flamediff reports it."""
+    none, grew = ("no function costs more", "functions cost more") if compared.is_of_cost else ("no share grew", "shares grew")
+    if compared.status == 0:
+        is_unsure = re.search(r"^flamediff: .* grew from .* cannot tell from noise", compared.said, re.MULTILINE)
+        return f"{none} for sure" if is_unsure else none
+    return grew if compared.status == GREW else "not compared"
+
+
+def summary_of(settings: Settings, sides: Sides, compared: Compared) -> str:
     """Returns the summary in Markdown, with all names escaped."""
-    of_what = "the cost of a unit of work before" if "--per" in options else "the samples"
-    text = f"## Profile: {verdict(said, status)}\n\nLimit: {settings.fail_over} more of {of_what}, beyond noise.\n\n"
-    text += "|  | run | samples | lost | work |\n|---|---|---:|---:|---:|\n"
+    of_what = "the share of all samples" if not compared.is_of_cost else \
+        "the cost of a unit of work before" if "--per" in compared.options else f"the {cost_name(sides)} of a run before"
+    text = f"## Profile: {verdict(compared)}\n\nLimit: {limit_of(settings)} more of {of_what}, beyond noise.\n\n"
+    text += "|  | run | samples | lost | CPU s | work |\n|---|---|---:|---:|---:|---:|\n"
     for side, runs in (("baseline", sides.befores), ("now", sides.afters)):
         for run in runs:
-            text += f"| {side} | {cell(run.name)} | {run.figure('samples')} | {run.figure('lost')} | {run.figure('work')} |\n"
-    if said:
-        text += "\n" + block(said)
-    changed = tools.read([["flamediff", "--text", *options, "--only-significant", "--top", str(settings.top), *sides.arguments()]],
-                         stderr=subprocess.STDOUT)[1]
-    text += "\n### What changed\n\nThe check above finds growth in fewer samples than this table, which compares all functions at once.\n\n"
-    text += block(text_of(changed))
-    return text + "\n### Hot spots now\n\n" + block(list_functions(tools, "-n", str(settings.top), "--", sides.afters[-1].stacks))
+            text += f"| {side} | {cell(run.name)} | {run.figure('samples')} | {run.figure('lost')} | {cpu_seconds(run)} | {run.figure('work')} |\n"
+    if compared.said:
+        text += "\n" + block(compared.said)
+    return text + "\n### What changed\n\n" + block(compared.table)
+
+
+def cost_name(sides: Sides) -> str:
+    """Returns what a run costs."""
+    unit = sides.afters[0].unit
+    return "CPU time" if unit == "samples" else f"number of {unit}"
+
+
+def cpu_seconds(run: Run) -> str:
+    """Returns the CPU time of a run, from its samples; "-" if it counts something else."""
+    samples, rate = run.number("samples"), run.number("rate_hz")
+    return f"{samples / rate:.2f}" if samples is not None and rate and run.unit == "samples" else "-"
 
 
 def block(text: str) -> str:

@@ -48,10 +48,11 @@ OPTIONS = (
     Option("top", "n", "N", "rows of tables (default 20)"),
     Option("svg", "", "FILE", "the flame graph to write"),
     Option("work", "", "REGEX", "capture, ci: finds the units of work in the program's output; compares the cost of a unit"),
-    Option("runs", "", "N", "ci: record N runs of each side, in turn"),
-    Option("baseline-workload", "", "TEXT", "ci, with --runs: the program before the change"),
+    Option("runs", "", "N", "ci: record N runs of each side, in turn (default 5)"),
+    Option("shares", "", "", "ci: compare shares of the samples, not the CPU time of a run"),
+    Option("baseline-workload", "", "TEXT", "ci: the program before the change, to record in turn with the other"),
     Option("no-strip", "", "", "ci, diff, trend: keep parts of names that differ between builds and runs"),
-    Option("fail-over", "", "N%", "ci, watch: growth that counts (default 5%)"),
+    Option("fail-over", "", "N%", "ci, watch: growth that counts (default 1% of the cost of a run, 5% of shares)"),
     Option("summary", "", "FILE", "ci: append the summary to FILE instead"),
     Option("interval", "", "S", "watch: seconds between checks (default 60)"),
     Option("keep", "", "N", "watch: hours to keep (default 168)"),
@@ -69,7 +70,7 @@ OPTIONS = (
     VERSION,
 )
 #: Options that only some commands have.
-ONLY_WITH = {"work": ("capture", "ci"), "no-strip": ("ci", "diff", "trend"), "runs": ("ci",), "baseline-workload": ("ci",),
+ONLY_WITH = {"work": ("capture", "ci"), "no-strip": ("ci", "diff", "trend"), "runs": ("ci",), "shares": ("ci",), "baseline-workload": ("ci",),
              "freq": ("capture", "ci", "watch"), **dict.fromkeys(("interval", "keep", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
                               "token-file", "ca-file", "spool-size", "insecure-http"), ("watch",))}
 _COUNT = "0|[1-9][0-9]{0,8}"

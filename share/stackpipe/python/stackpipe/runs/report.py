@@ -97,8 +97,7 @@ def comparison_of(making: "Making") -> str:
     except Failure:
         return text + f"flamediff is not installed, which compares; the baseline would be {name}.\n"
     counted = modes.counted_options(making.mode.name)
-    # Where the noise is unknown, flamediff reports all changes.
-    statuses, told = making.tools.read([["flamediff", "--text", *(counted or ["--only-significant"]), "--top", "10", "--",
+    statuses, told = making.tools.read([["flamediff", "--text", *counted, "--top", "10", "--",
                                          making.baseline.stacks, making.draft.path("stacks.folded")]], stderr=subprocess.STDOUT)
     return text + f"Baseline: {name}\n\n{text_of(told)}" + ("They could not be compared.\n" if any(statuses) else "")
 
