@@ -10,6 +10,8 @@ from stackpipe import options, pipeline
 from stackpipe.runs import profile_run, watch
 from stackpipe.messages import Failure
 
+TOOLS = pipeline.Tools("/nowhere", {**os.environ, "PATH": os.environ["PE_TOOLS"] + ":" + os.environ["PATH"]})
+
 
 def settings(*arguments):
     return profile_run.Settings("watch", options.read(profile_run.OPTIONS, arguments))
@@ -26,7 +28,7 @@ class Watch(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def watch(self, *arguments):
-        return watch.Watch(settings(*arguments), self.folder, self.folder, self.folder, pipeline.Tools("/nowhere"))
+        return watch.Watch(settings(*arguments), self.folder, self.folder, self.folder, TOOLS)
 
     def hours(self, *names):
         for name in names:

@@ -51,13 +51,13 @@ BOOST_AUTO_TEST_CASE(the_table_has_only_changes_beyond_noise_and_a_line_for_the_
   BOOST_TEST(contains(row_of(r.out, "slower"), "+8.69%  "));
   BOOST_TEST(contains(row_of(r.out, "faster"), "-8.45%  "));
   BOOST_TEST(contains(
-      r.out, "\n30 other functions changed by what may be noise, at most -0.04% (--all)\n"));
+      r.out, "\n30 other functions changed by what may be noise, at most -0.04% (--with-noise)\n"));
   BOOST_TEST(std::ranges::count(r.out, '\n') == 8);
-  const auto all = flamediff({"--text", "--all", "-n", "0"}, before, after);
+  const auto all = flamediff({"--text", "--with-noise", "-n", "0"}, before, after);
   BOOST_TEST(std::ranges::count(all.out, '\n') == 38);
   BOOST_TEST(contains(row_of(all.out, "f2"), " noise "));
-  BOOST_TEST(!contains(all.out, "(--all)"));
-  BOOST_TEST(flamediff({"--all"}, before, after).status == 2);
+  BOOST_TEST(!contains(all.out, "(--with-noise)"));
+  BOOST_TEST(flamediff({"--with-noise"}, before, after).status == 2);
 }
 
 // f calls less than before, and does more itself: its change is its own.

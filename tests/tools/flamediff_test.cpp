@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(what_may_be_noise_is_no_more_than_a_tint) {
 }
 
 BOOST_AUTO_TEST_CASE(intervals_of_runs_end_at_what_is_possible) {
-  const auto r = flamediff_runs({"--text", "--all"}, {"a 900\nb 100\n", "a 100\nb 900\n"},
+  const auto r = flamediff_runs({"--text", "--with-noise"}, {"a 900\nb 100\n", "a 100\nb 900\n"},
                                 {"a 100\nb 900\n", "a 950\nb 50\n"});
   BOOST_TEST(contains(row_of(r.out, "a"), "-100.00% .. +100.00%"));  // all of it may be noise
 }
@@ -417,8 +417,8 @@ BOOST_AUTO_TEST_CASE(runs_tell_what_runs_differ_by) {
   const std::vector<std::string> wild = {"a 600\nb 400\n", "a 900\nb 100\n", "a 400\nb 600\n"};
   const std::vector<std::string> more = {"a 600\nb 400\n", "a 605\nb 395\n", "a 595\nb 405\n"};
   BOOST_TEST(contains(row_of(flamediff_runs({"--text"}, steady, more).out, "a"), " sure "));
-  BOOST_TEST(
-      contains(row_of(flamediff_runs({"--text", "--all"}, steady, wild).out, "a"), " noise "));
+  BOOST_TEST(contains(row_of(flamediff_runs({"--text", "--with-noise"}, steady, wild).out, "a"),
+                      " noise "));
   BOOST_TEST(
       contains(flamediff_runs({}, steady, more).out, "before: 3 runs, 3,000 samples; after:"));
   BOOST_TEST(flamediff_runs({"--fail-over", "5%", "--text"}, steady, more).status == 3);

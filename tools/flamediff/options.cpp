@@ -139,7 +139,7 @@ void read_output(const CommandLine& line, Options& options) {
     return;
   }
   for (const char* option :
-       {"runs", "fail-over", "strip", "absolute", "per", "only-significant", "all"})
+       {"runs", "fail-over", "strip", "absolute", "per", "only-significant", "with-noise"})
     if (line.has(option))
       throw UsageError(fmt::format("--{}: not with --folded", option));
 }
@@ -157,7 +157,7 @@ void add_options(po::options_description& options) {
       ("absolute", "compare counts, not shares of each profile")                           //
       ("per", text("BEFORE,AFTER"), "compare costs per unit of work; units of each side")  //
       ("only-significant", "dim changes that may be noise")                                //
-      ("all", "with --text: print changes that may be noise, too")                         //
+      ("with-noise", "with --text: print changes that may be noise, too")                  //
       ("width-from", one_of("SIDE", kWidthsFrom),
        "profile that gives the widths: before, after (default) or both")  //
       ("strip", po::value<std::vector<std::string>>()->value_name("REGEX"),
@@ -186,9 +186,9 @@ Options read_options(const CommandLine& line) {
   options.is_absolute = line.has("absolute");
   read_work(line, options);
   options.is_only_significant = line.has("only-significant");
-  options.shows_noise = line.has("all");
+  options.shows_noise = line.has("with-noise");
   if (options.shows_noise && options.output != Form::kText)
-    throw UsageError("--all: only with --text");
+    throw UsageError("--with-noise: only with --text");
   options.cuts_build_details = !line.has("no-strip");
   options.strip = line.texts("strip");
   options.fail_over = read_fail_over(line);

@@ -29,7 +29,7 @@ struct Options : picture::PageOptions {
   bool is_absolute = false;          ///< compare counts, or counts per unit of work
   std::vector<double> work;          ///< --per: units of each run, those before first; or empty
   bool is_only_significant = false;  ///< dim changes that are not beyond noise
-  bool shows_noise = false;          ///< --all: tables have changes that may be noise, too
+  bool shows_noise = false;          ///< --with-noise: tables have changes that may be noise, too
   bool is_perl = false;              ///< --compat: with the quirks of difffolded.pl
   bool normalizes = false;           ///< --folded --normalize
   bool strips_hex = false;           ///< --folded --strip-hex

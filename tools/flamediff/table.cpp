@@ -131,7 +131,7 @@ void write_rows(const picture::CallTree& tree, const Comparison& comparison, con
   if (options.top > 0 && rows > options.top)
     out.write(fmt::format("  and {} more (--top)\n", rows - options.top));
   if (left_out.count > 0)
-    out.write(fmt::format("{} changed by what may be noise, at most {} (--all)\n",
+    out.write(fmt::format("{} changed by what may be noise, at most {} (--with-noise)\n",
                           plural(left_out.count, "other function"), signed_percent(left_out.most)));
 }
 

@@ -17,7 +17,7 @@ _STDOUT = "/dev/stdout"
 FORMS, DEFAULT = ("svg", "folded"), "diff.svg"
 OPTIONS = (
     Option("top", "n", "N", "rows of the table (default 20)"),
-    Option("all", "", "", "print changes that may be noise, too"),
+    Option("with-noise", "", "", "print changes that may be noise, too"),
     Option("fail-over", "", "N%", "exit with status 3 if a function grew by more, beyond noise"),
     Option("absolute", "", "", "compare counts, not shares of each profile"),
     Option("no-strip", "", "", "keep parts of names that differ between builds and runs, and the names of renamed programs"),
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     try:
         sides = [inputs.folded_file(name, work, tools) for name in names]
         inputs.must_count_alike(names)
-        rows = (["--top", line.last("top")] if line.has("top") else []) + ["--all"] * line.has("all")
+        rows = (["--top", line.last("top")] if line.has("top") else []) + ["--with-noise"] * line.has("with-noise")
         limit = ["--fail-over", line.last("fail-over")] if line.has("fail-over") else []
         how = [f"--{name}" for name in ("absolute", "no-strip") if line.has(name)]
         if all(map(inputs.is_heap, names)):
