@@ -336,6 +336,16 @@ BOOST_AUTO_TEST_CASE(a_renamed_program_may_be_one_of_several) {
       contains(apart.out, "\nchanges of what was counted beyond noise, largest first\n  BEFORE"));
 }
 
+// The file has no symbols, so its name is in those of frames.
+BOOST_AUTO_TEST_CASE(a_renamed_program_without_symbols_is_compared_with_itself) {
+  const std::string before = "gz;main;gz+0x4290 500\ngz;main;[gz] 300\ngz;main;gzip 200\n";
+  const std::string after = "gz2;main;gz2+0x5390 500\ngz2;main;[gz2] 300\ngz2;main;gzip 200\n";
+  const auto r = flamediff({"--text", "--absolute", "--fail-over", "1%"}, before, after);
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(contains(r.out, "largest first\n  none\n"));
+  BOOST_TEST(!contains(r.out, "other function"));
+}
+
 // "a" did not become "b": it is on both sides, if rarely.
 BOOST_AUTO_TEST_CASE(programs_that_run_on_both_sides_are_not_joined) {
   const auto r = flamediff({"--text"}, "a;f 1000\n", "b;f 1000\na;f 1\n");

@@ -67,8 +67,20 @@ bool have_common_callee(const picture::CallTree& tree, NodeId a, NodeId b) {
   return false;
 }
 
-/// Returns a copy in which the outermost frame `renamed` has this `name`.  Costs as much as reading
-/// all profiles again.
+/// Returns the name of a frame without a symbol, "gzip+0x..." or "[gzip]", in the renamed program.
+std::string with_module(std::string_view frame, std::string_view before, std::string_view after) {
+  const std::string_view start = frame.starts_with('[') ? "[" : "";
+  const std::string_view rest = frame.substr(start.size());
+  const bool is_of_module =
+      rest.starts_with(before) &&
+      (rest.substr(before.size()) == "]" || rest.substr(before.size()).starts_with("+0x"));
+  if (!is_of_module)
+    return std::string(frame);
+  return fmt::format("{}{}{}", start, after, rest.substr(before.size()));
+}
+
+/// Returns a copy in which the outermost frame `renamed` has this `name`, also as the module
+/// of frames without a symbol.  Costs as much as reading all profiles again.
 ProfileUnion with_outermost(const ProfileUnion& all, NodeId renamed, std::string_view name) {
   const picture::CallTree& tree = all.tree;
   picture::TreeBuilder builder;
@@ -79,7 +91,8 @@ ProfileUnion with_outermost(const ProfileUnion& all, NodeId renamed, std::string
     stack.resize(ends[above]);
     if (above != kRoot)
       stack += ';';
-    stack += node == renamed ? name : tree.name(node);
+    stack += node == renamed ? std::string(name)
+                             : with_module(tree.name(node), tree.name(renamed), name);
     ends[node] = stack.size();
     for (std::size_t i = 0; i < all.profiles.size(); ++i)
       if (const folded::Count count = all.profiles[i].self[node]; !count.is_zero())
