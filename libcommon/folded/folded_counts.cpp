@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "folded/folded_counts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 
@@ -40,6 +43,22 @@ class LineWriter {
     root_size_ = root.size();
   }
   void write(std::span<const FrameId> frames, Count count) {
+    make_stack(frames);
+    append_folded_line(block_, {.stack = stack_, .count = count});
+    flush_full();
+  }
+  void write_large(std::span<const FrameId> frames, double count) {
+    make_stack(frames);
+    fmt::format_to(std::back_inserter(block_), "{} {:.15g}\n", stack_, count);
+    flush_full();
+  }
+  void flush() {
+    out_.write(block_);
+    block_.clear();
+  }
+
+ private:
+  void make_stack(std::span<const FrameId> frames) {
     keep(common_frames(frames, last_));
     for (const FrameId frame : frames.subspan(last_.size())) {
       if (!last_.empty() || root_size_ > 0)
@@ -48,17 +67,12 @@ class LineWriter {
       last_.push_back(frame);
       ends_.push_back(stack_.size());
     }
-    append_folded_line(block_, {.stack = stack_, .count = count});
+  }
+  void flush_full() {
     constexpr std::size_t kBlockBytes = 64UL * 1024;
     if (block_.size() >= kBlockBytes)
       flush();
   }
-  void flush() {
-    out_.write(block_);
-    block_.clear();
-  }
-
- private:
   /// Cuts the current stack down to its first `count` frames.
   void keep(std::size_t count) {
     last_.resize(count);
@@ -140,7 +154,7 @@ StackId FoldedCounts::add(Frames frames, Count count) {
   const Key key{frames, hash_of(frames)};
   const auto found = index_.find(key);
   if (found != index_.end()) {
-    saturated_ = !stacks_[*found].count.add(count) || saturated_;
+    add_to(*found, count);
     return *found;
   }
   const auto index = static_cast<Index>(stacks_.size());
@@ -148,6 +162,22 @@ StackId FoldedCounts::add(Frames frames, Count count) {
   frames_.insert(frames_.end(), frames.begin(), frames.end());
   index_.insert(index);
   return index;
+}
+
+void FoldedCounts::add_to(StackId stack, Count count) {
+  Count& sum = stacks_[stack].count;
+  const Count before = sum;
+  if (!keeps_large_)
+    saturated_ = !sum.add(count) || saturated_;
+  else if (const auto large = large_.find(stack); large != large_.end())
+    large->second += count.as_double();
+  else if (!sum.add(count))
+    large_[stack] = before.as_double() + count.as_double();
+}
+
+void FoldedCounts::add_large(Frames frames, double count) {
+  const StackId stack = add(frames, {});
+  large_.try_emplace(stack, stacks_[stack].count.as_double()).first->second += count;
 }
 
 void FoldedCounts::add_at(std::uint64_t time_ns, Frames frames, Count count) {
@@ -219,8 +249,13 @@ void FoldedCounts::write(Output& out) {
   LineWriter lines(frame_table_, out);
   const std::vector<Index> order = sorted();
   if (!timeline_) {
-    for (const Index index : order)
-      lines.write(frames_in(stacks_[index]), stacks_[index].count);
+    for (const Index index : order) {
+      const auto large = large_.find(index);
+      if (large == large_.end())
+        lines.write(frames_in(stacks_[index]), stacks_[index].count);
+      else
+        lines.write_large(frames_in(stacks_[index]), large->second);
+    }
   } else {
     std::vector<std::uint32_t> rank_of(order.size());
     for (std::uint32_t rank = 0; rank < order.size(); ++rank)

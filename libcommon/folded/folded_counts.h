@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,9 @@ class FoldedCounts {
   /// Adds every stack of `other`, which shares the frame table, with its count divided by
   /// `divisor`.  The quotient is rounded to a whole number unless it is below 1/2.
   void add_divided(const FoldedCounts& other, std::uint64_t divisor);
+  /// Adds a count that may exceed 64 bits.  The sum is then a floating-point number, as in perl,
+  /// and is written in its form: "1e+23".
+  void add_large(std::span<const FrameId> frames, double count);
 
   void set_timeline(Timeline timeline);
   /// Returns nullptr if there is none.
@@ -63,6 +67,8 @@ class FoldedCounts {
   [[nodiscard]] FrameTable& frames() const noexcept { return frame_table_; }
   [[nodiscard]] std::size_t size() const noexcept { return stacks_.size(); }
   [[nodiscard]] bool empty() const noexcept { return stacks_.empty(); }
+  /// From now on, a sum that does not fit becomes a large one, instead of staying at Count::max().
+  void keep_large() noexcept { keeps_large_ = true; }
   /// Did a sum not fit?
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
@@ -109,6 +115,7 @@ class FoldedCounts {
     bool operator()(Index index, const Key& key) const { return (*this)(key, index); }
   };
 
+  void add_to(StackId stack, Count count);
   [[nodiscard]] Frames frames_in(const Stack& stack) const {
     return Frames(frames_).subspan(stack.begin, stack.size);
   }
@@ -120,6 +127,8 @@ class FoldedCounts {
   boost::unordered_flat_set<Index, Hash, Equal> index_;
   std::vector<FrameId> split_;  ///< the frames of the text being added
   bool saturated_ = false;
+  bool keeps_large_ = false;
+  std::unordered_map<StackId, double> large_;  ///< sums that exceed 64 bits
   std::optional<Timeline> timeline_;
 };
 

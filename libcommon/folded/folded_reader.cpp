@@ -34,6 +34,7 @@ std::optional<FoldedLine> FoldedReader::next() {
       }
       if (lines_->lacks_newline() && cut_line_.empty())
         cut_line_ = place();
+      text_ = *line;
       if (const auto folded = parse_folded_line(*line, *columns_))
         return folded;
       if (is_perl() || !facts_.take(*line))

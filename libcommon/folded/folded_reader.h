@@ -51,6 +51,9 @@ class FoldedReader {
   /// the perl scripts' columns, if it is of a known format that is not folded text.
   std::optional<FoldedLine> next();
 
+  /// Returns the whole line of which next() returned the parts last.
+  [[nodiscard]] std::string_view text() const noexcept { return text_; }
+
   /// Returns "FILE:LINE" of the current line.
   [[nodiscard]] std::string place() const;
 
@@ -82,6 +85,7 @@ class FoldedReader {
   std::optional<Columns> columns_ = Columns::kOne;
   std::optional<Input> input_;
   std::optional<LineReader> lines_;  ///< of input_
+  std::string_view text_;
   Facts facts_;
   MalformedLines malformed_;
   std::string cut_line_;

@@ -16,15 +16,8 @@
 
 namespace pe::folded {
 
-enum class StackOrder {
-  kLines,   ///< by whole lines, counts included, as flamegraph.pl orders them
-  kStacks,  ///< by stacks alone
-};
-
 class OrderedStacks {
  public:
-  explicit OrderedStacks(StackOrder order) : order_(order) {}
-
   void add(const FoldedLine& line);
 
   /// Returns the lines in order, once.
@@ -60,11 +53,9 @@ class OrderedStacks {
   };
   void put_in_order();
 
-  StackOrder order_;
   StringArena texts_;
   std::vector<Entry> entries_;
-  FoldedLine last_line_;
-  std::string last_;  ///< the stack of last_line_
+  std::string last_;  ///< the last stack
   bool is_ordered_ = true;
 };
 

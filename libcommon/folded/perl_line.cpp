@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "folded/perl_line.h"
 
+#include <algorithm>
+
 #include "base/characters.h"
 
 namespace pe::folded {
@@ -16,10 +18,16 @@ std::optional<Count> cut_perl_count(std::string_view& line) {
     --digits;
   if (digits == 0)
     return std::nullopt;
-  const auto count = parse_count(line.substr(digits));
-  if (count)
-    line = line.substr(0, digits - 1);
-  return count;
+  const std::string_view text = line.substr(digits);
+  const std::size_t point = text.find('.');
+  const auto are_digits = [](std::string_view part) {
+    return std::all_of(part.begin(), part.end(), is_digit);
+  };
+  if (point == 0 || text.empty() || !are_digits(text.substr(0, point)) ||
+      (point != kNone && !are_digits(text.substr(point + 1))))
+    return std::nullopt;
+  line = line.substr(0, digits - 1);
+  return parse_count(text).value_or(Count::max());
 }
 
 }  // namespace
@@ -33,6 +41,24 @@ std::optional<FoldedLine> parse_perl_line(std::string_view line, bool may_have_t
     folded.before = cut_perl_count(line);
   folded.stack = line;
   return folded;
+}
+
+PerlLineParts perl_parts(std::string_view line, const FoldedLine& folded) {
+  PerlLineParts parts{.count = line.substr(folded.stack.size() + 1), .before = {}};
+  if (folded.before) {
+    const auto* const blank = std::find_if(parts.count.begin(), parts.count.end(), is_perl_blank);
+    parts.before = parts.count.substr(0, static_cast<std::size_t>(blank - parts.count.begin()));
+    parts.count.remove_prefix(parts.before.size() + 1);
+  }
+  return parts;
+}
+
+PerlCounts perl_counts(std::string_view line, const FoldedLine& folded) {
+  const PerlLineParts parts = perl_parts(line, folded);
+  PerlCounts counts{.count = PerlNumber::parse(parts.count), .before = {}};
+  if (folded.before)
+    counts.before = PerlNumber::parse(parts.before);
+  return counts;
 }
 
 }  // namespace pe::folded

@@ -9,11 +9,26 @@
 #include <string_view>
 
 #include "folded/folded_line.h"
+#include "folded/perl_number.h"
 
 namespace pe::folded {
 
 /// Parses one or two counts, as flamegraph.pl, or only the last one, as difffolded.pl.  Returns
 /// nullopt if the line does not end in a count.
+/// A count that exceeds 64 bits is Count::max().
 std::optional<FoldedLine> parse_perl_line(std::string_view line, bool may_have_two);
+
+struct PerlLineParts {
+  std::string_view count, before;  ///< before: empty if there is one count
+};
+struct PerlCounts {
+  PerlNumber count;
+  std::optional<PerlNumber> before;
+};
+
+/// Returns the counts of a line, of which parse_perl_line() returned `folded`: as they are written,
+/// and as perl adds them.
+PerlLineParts perl_parts(std::string_view line, const FoldedLine& folded);
+PerlCounts perl_counts(std::string_view line, const FoldedLine& folded);
 
 }  // namespace pe::folded

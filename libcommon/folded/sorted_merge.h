@@ -28,7 +28,7 @@ struct MergeTotals {
 
 class SortedMerge {
  public:
-  /// Each input must be in the order of StackOrder::kStacks.  Throws Error if one cannot be read.
+  /// Each input must be in the order of OrderedStacks.  Throws Error if one cannot be read.
   explicit SortedMerge(std::vector<Input> inputs);
 
   /// Returns the next stack with its count over all inputs, or nullopt after the last.  The view is

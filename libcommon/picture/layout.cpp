@@ -42,7 +42,7 @@ Layout lay_out(const CallTree& tree, const LayoutRequest& request) {
   const double pixels_per_count = request.usable_width / whole.as_double();
   constexpr double kLeft = Geometry::kSideMargin;
 
-  Layout layout;
+  Layout layout{.boxes = {}, .levels = 0, .towers = {}, .whole = whole};
   const double right = kLeft + request.usable_width;
   layout.boxes.push_back(
       {.node = kRoot, .depth = 0, .start = {}, .count = whole, .left = kLeft, .right = right});
@@ -56,7 +56,7 @@ Layout lay_out(const CallTree& tree, const LayoutRequest& request) {
     const Count start = tree.has_starts() ? tree.start(node) : above.next_start;
     const Count count = tree.total(node);
     above.next_start = sum(start, count);
-    if (count.as_double() < smallest || (count.is_zero() && !request.has_empty)) {
+    if (count.as_double() < smallest || count.is_zero()) {
       node = tree.subtree_end(node);
       continue;
     }

@@ -29,7 +29,6 @@ struct LayoutRequest {
   double usable_width = 0;  ///< width of the root, in pixels
   MinWidth min_width;
   std::optional<folded::Count> total;  ///< count that the whole width represents, if not the sum
-  bool has_empty = false;              ///< draw frames with a count of 0 if they pass min_width
 };
 
 struct Box {
@@ -50,6 +49,7 @@ struct Layout {
   std::vector<Box> boxes;     ///< depth first, the root first
   std::uint32_t levels = 0;   ///< rows that hold a box
   std::vector<Tower> towers;  ///< from left to right; empty unless cut_towers() made them
+  folded::Count whole;        ///< count that the whole width represents
 };
 
 /// The tree must have a total above 0.  Boxes of a row never overlap, and each

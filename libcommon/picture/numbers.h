@@ -8,11 +8,11 @@
 
 namespace pe::picture {
 
-/// Returns the count times `factor`, rounded as flamegraph.pl does, with its digits in groups of
-/// three: "1,234".
-std::string rounded_count(folded::Count count, double factor);
+/// Returns the number, rounded as flamegraph.pl does, with its digits in groups of three: "1,234".
+std::string grouped_digits(double number);
 
-/// Returns the same, but three digits of a fraction below 10: "0.156", "2.37".
+/// Returns the count times `factor` in the same form, but three digits of a fraction below 10:
+/// "0.156", "2.37".
 std::string grouped_count(folded::Count count, double factor);
 
 }  // namespace pe::picture

@@ -12,7 +12,7 @@ EmbeddedTree embed_for_page(const CallTree& tree, const Layout& layout, const Em
   if (request.limit == 0)
     return {};
   EmbeddedTree embedded = embed_tree(tree, request);
-  const double pixel = layout.boxes.front().count.as_double() / usable_width;
+  const double pixel = layout.whole.as_double() / usable_width;
   if (embedded.left_out > 0 && embedded.smallest.as_double() > pixel) {
     embedded.bytes.clear();
     embedded.times.clear();

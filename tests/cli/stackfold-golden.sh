@@ -10,7 +10,7 @@ compare() {  # INPUT WANTED OPTION...
   compared=$((compared + 1))
   "$stackfold" --compat "$@" "$input" 2>/dev/null | cmp -s - "$wanted" || { echo "differs: $* $input"; failed=1; }
 }
-for kind in addrs all jit kernel pid tid; do
+for kind in addrs all jit kernel pid srcline tid; do
   for folder in "$own" "$perl"; do
     for input in "$folder"/*.txt; do
       wanted=$folder/results/$(basename "$input" .txt)-collapsed-$kind.txt

@@ -59,7 +59,7 @@ std::uint64_t check_merge(const std::vector<std::string>& texts, bool are_ordere
 std::string sorted(const std::string& text) {
   Input input = testing::memory_input(text);
   folded::FoldedReader reader(std::move(input));
-  folded::OrderedStacks stacks(folded::StackOrder::kStacks);
+  folded::OrderedStacks stacks;
   while (const auto line = reader.next())
     stacks.add(*line);
   folded::OrderedStacks::Reader in_order(stacks);

@@ -68,6 +68,25 @@ BOOST_AUTO_TEST_CASE(the_script_keeps_odd_lines_and_counts_bad_ones_as_a_stack_w
              " 0 0\na 0 10\nfrac 0 2.75\nm 2 0 4\n");
 }
 
+BOOST_AUTO_TEST_CASE(the_script_adds_as_perl_does) {
+  const TempDir dir;
+  const std::string before =
+      dir.file("a", "a 0.1\na 0.2\nb 3.14159265358979\nc 10000000000000000000\nc 9e9\n");
+  const std::string after = dir.file("b", "c 10000000000000000000\nc 10000000000000000000\n");
+  BOOST_TEST(as_script({before, after}).out ==
+             " 0 0\na 0.3 0\nb 3.14159265358979 0\nc 10000000000000000000 2e+19\n");
+  const std::string whole = dir.file("c", "a 18446744073709551615\nb 7\n");
+  const std::string half = dir.file("d", "a 1\n");
+  BOOST_TEST(as_script({"-n", whole, half}).out == "a 1 1\nb 0 0\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_script_scales_only_if_the_totals_differ) {
+  const TempDir dir;
+  const std::string a = dir.file("a", "x 1.5\ny 2\n");
+  const std::string b = dir.file("b", "x 2\ny 1.5\n");
+  BOOST_TEST(as_script({"-n", a, b}).out == "x 1.5 2\ny 2 1.5\n");
+}
+
 BOOST_AUTO_TEST_CASE(without_the_scripts_name_bad_lines_are_left_out_and_others_are_read) {
   const auto r = flamediff({"--folded"}, kOdd, "");
   BOOST_TEST(contains(r.err, "ignored 4 lines"));

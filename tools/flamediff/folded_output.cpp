@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "flamediff/perl.h"
 #include "folded/build_details.h"
 #include "folded/folded_reader.h"
 #include "folded/ordered_stacks.h"
@@ -14,26 +15,20 @@
 namespace pe::flamediff {
 namespace {
 
-using folded::Columns;
 using folded::Count;
 using folded::FoldedLine;
 using folded::OrderedStacks;
-using folded::StackOrder;
 
 /// One of the two files.
 class Side {
  public:
   Side(const std::vector<std::string>& file, const Options& options, const Io& io) {
-    folded::FoldedReader reader(file, io.in_fd,
-                                options.is_perl ? Columns::kPerlOne : Columns::kOne);
+    folded::FoldedReader reader(file, io.in_fd);
     while (const auto line = reader.next())
       add(*line, options.strips_hex);
     const folded::MalformedLines& malformed = reader.malformed();
     if (malformed.count > 0)
       io.note(malformed.describe());
-    // difffolded.pl adds a stack without frames for such lines.
-    if (options.is_perl && (malformed.count > 0 || malformed.has_blank))
-      stacks_.add({.stack = {}, .count = {}, .before = {}});
   }
 
   /// Moves to the first stack.  No line may be added afterwards.
@@ -64,7 +59,7 @@ class Side {
     stacks_.add({.stack = stripped, .count = line.count, .before = {}});
   }
 
-  OrderedStacks stacks_{StackOrder::kStacks};
+  OrderedStacks stacks_;
   std::optional<OrderedStacks::Reader> reader_;
   std::optional<FoldedLine> next_;
   Count total_;
@@ -82,6 +77,8 @@ Count scaled(Count count, double from, double to) {
 }  // namespace
 
 void write_folded(const Options& options, Io& io) {
+  if (options.is_perl)
+    return write_as_perl(options, io);
   Side before(options.before, options, io);
   Side after(options.after, options, io);
   before.begin();

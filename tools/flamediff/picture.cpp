@@ -287,13 +287,10 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
   picture::Layout layout = picture::lay_out(
       weighed.tree, {.usable_width = usable_width, .min_width = options.min_width, .total = {}});
   const std::vector<picture::Rgb> colors(weighed.tree.name_count(), picture::Rgb{255, 255, 255});
-  const picture::EmbeddedTree embedded =
-      picture::embed_for_page(weighed.tree, layout,
-                              {.whole = layout.boxes.front().count,
-                               .limit = options.embed_limit,
-                               .colors = colors,
-                               .compared = &nodes},
-                              usable_width);
+  const picture::EmbeddedTree embedded = picture::embed_for_page(
+      weighed.tree, layout,
+      {.whole = layout.whole, .limit = options.embed_limit, .colors = colors, .compared = &nodes},
+      usable_width);
   picture::set_levels(layout, embedded, style);
   style.merges_narrow = !embedded.bytes.empty();
   style.summary = summary_of(weighed, nodes, comparison, style.count_name) +

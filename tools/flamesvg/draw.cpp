@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <vector>
 
 #include "flamesvg/perl.h"
@@ -25,28 +24,16 @@ using picture::kRoot;
 class Details {
  public:
   explicit Details(const Picture& picture)
-      : tree_(picture.tree),
-        options_(picture.options),
-        factor_(picture.options.is_perl ? picture.options.factor : 1),
-        whole_(picture.layout.boxes.front().count.as_double() * factor_) {}
+      : tree_(picture.tree), options_(picture.options), whole_(picture.layout.whole.as_double()) {}
 
   [[nodiscard]] std::string of(const Box& box) const {
-    const std::string count = options_.is_perl ? picture::rounded_count(box.count, options_.factor)
-                                               : grouped_count(box.count, options_.factor);
-    const std::string& unit = options_.page.count_name;
-    const bool is_root = box.node == kRoot;
     const std::string share =
-        is_root ? "100%" : fmt::format("{:.2f}%", 100 * shown_count(box) / whole_);
-    return fmt::format("{} {}, {}{}", count, unit, share,
-                       is_root && options_.is_perl ? "" : difference(box));
+        box.node == kRoot ? "100%" : fmt::format("{:.2f}%", 100 * box.count.as_double() / whole_);
+    return fmt::format("{} {}, {}{}", grouped_count(box.count, options_.factor),
+                       options_.page.count_name, share, difference(box));
   }
 
  private:
-  /// flamegraph.pl rounds counts before it divides.
-  [[nodiscard]] double shown_count(const Box& box) const {
-    const double count = box.count.as_double() * factor_;
-    return options_.is_perl ? std::nearbyint(count) : count;
-  }
   [[nodiscard]] std::string difference(const Box& box) const {
     const auto delta = tree_.delta(box.node);
     if (!delta)
@@ -58,7 +45,6 @@ class Details {
 
   const CallTree& tree_;
   const Options& options_;
-  double factor_;  ///< flamegraph.pl scales counts before it divides
   double whole_;
 };
 
@@ -89,7 +75,7 @@ picture::PageStyle page_style(const CallTree* tree, const Options& options) {
 
 picture::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
   return picture::embed_for_page(picture.tree, picture.layout,
-                                 {.whole = picture.layout.boxes.front().count,
+                                 {.whole = picture.layout.whole,
                                   .limit = picture.options.embed_limit,
                                   .colors = painter.colors(),
                                   .negate = picture.options.negate,
@@ -110,7 +96,10 @@ class Looks final : public picture::FrameLooks {
   [[nodiscard]] std::uint32_t repeats(picture::NodeId node) const override {
     return picture_.tree.repeats(node);
   }
-  [[nodiscard]] std::string detail(const Box& box) const override { return details_.of(box); }
+  [[nodiscard]] std::string detail(const Box& box) const override {
+    return picture_.perl != nullptr ? perl_detail(*picture_.perl, picture_.options, box.node)
+                                    : details_.of(box);
+  }
   [[nodiscard]] const picture::FrameExtra* extra(picture::NodeId node) const override {
     return picture_.attributes.find(picture_.tree.name(node));
   }
@@ -134,7 +123,7 @@ Drawn draw(Picture picture, Painter& painter, Output& out) {
     picture::set_levels(picture.layout, embedded, style);
   // flamegraph.pl writes an element for each frame.
   style.merges_narrow = !embedded.bytes.empty() && !options.is_perl;
-  style.summary = summary_text(tree, picture.layout.boxes.front().count, options) +
+  style.summary = summary_text(tree, picture.layout.whole, options) +
                   picture::left_out_text(embedded, options.factor, options.page.count_name);
   Looks looks(picture, painter);
   return {.replaced = picture::write_page(picture.layout, style, looks, embedded, out),

@@ -9,6 +9,7 @@
 #include "base/io/output.h"
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/painter.h"
+#include "flamesvg/perl_frames.h"
 #include "picture/layout.h"
 #include "picture/times.h"
 
@@ -21,6 +22,7 @@ struct Picture {
   picture::Layout layout;
   const Options& options;
   const NameAttributes& attributes;
+  const PerlFrames* perl;  ///< with --compat, else null
 };
 
 struct Drawn {

@@ -28,10 +28,11 @@ using flamesvg::Profile;
 void report_input(const Profile& profile, const Options& options, const Io& io) {
   if (profile.malformed.count > 0)
     io.note(profile.malformed.describe());
-  if (profile.tree.saturated())
+  if (profile.tree.saturated() && !profile.perl)
     io.report("the counts overflow 64 bits: widths are wrong");
   const folded::Count total = profile.tree.total(picture::kRoot);
-  if (options.total && *options.total < total)
+  if ((options.total && *options.total < total) ||
+      (options.perl_total > 0 && options.perl_total < total.as_double()))
     io.note("--total: ignored, the counts add up to more");
   constexpr std::uint64_t kFewest = 100;  // as flamegraph.pl
   if (!total.is_zero() && total.whole < kFewest) {
@@ -84,6 +85,14 @@ std::optional<PaletteMap> read_palette_map(const Options& options, const Io& io)
   return map;
 }
 
+picture::Layout lay_out(const Profile& profile, const Options& options) {
+  if (profile.perl)
+    return flamesvg::lay_out_as_perl(*profile.perl, options);
+  return picture::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
+                                         .min_width = options.min_width,
+                                         .total = options.total});
+}
+
 int work(const CommandLine& line, Io& io) {
   Options options = flamesvg::read_options(line);
   const NameAttributes attributes = read_attributes(options, io);
@@ -91,20 +100,17 @@ int work(const CommandLine& line, Io& io) {
   const Profile profile = flamesvg::read_profile(line.operands, options, io.in_fd);
   show_facts(profile, line, options);
   report_input(profile, options, io);
-  if (profile.tree.total(picture::kRoot).is_zero())
+  if (profile.perl ? profile.perl->total().as_double() == 0
+                   : profile.tree.total(picture::kRoot).is_zero())
     return report_no_stacks(profile, options, io);
   flamesvg::suit_colors(profile.tree, options);
-  picture::Layout layout =
-      picture::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
-                                      .min_width = options.min_width,
-                                      .total = options.total,
-                                      .has_empty = options.is_perl});
-  flamesvg::Painter painter(profile.tree, options, kept ? &*kept : nullptr);
+  flamesvg::Painter painter(profile, options, kept ? &*kept : nullptr);
   const flamesvg::Drawn drawn = flamesvg::draw({.tree = profile.tree,
                                                 .times = profile.times,
-                                                .layout = std::move(layout),
+                                                .layout = lay_out(profile, options),
                                                 .options = options,
-                                                .attributes = attributes},
+                                                .attributes = attributes,
+                                                .perl = profile.perl ? &*profile.perl : nullptr},
                                                painter, io.out);
   if (drawn.replaced > 0)
     io.note("replaced " + plural(drawn.replaced, "character") + " that XML cannot hold");

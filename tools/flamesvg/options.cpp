@@ -96,7 +96,8 @@ void read_shape(const CommandLine& line, Options& options) {
   options.folds_recursion = line.has("fold-recursion");
   if (options.folds_recursion && options.order == Order::kInput)
     throw UsageError("--fold-recursion, --flamechart: only one of them");
-  options.total = read_count(line, "total");
+  if (!line.has("compat"))
+    options.total = read_count(line, "total");
   options.lost = read_count(line, "lost").value_or(folded::Count{});
   if (const auto* text = line.text("max-depth")) {
     options.max_depth = parse_number<std::uint32_t>(*text);

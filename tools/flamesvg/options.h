@@ -39,6 +39,7 @@ struct Options : picture::PageOptions {
   std::string name_attributes;             ///< the file of --nameattr; empty: none
   std::optional<std::uint32_t> max_depth;  ///< of a stack, without the root
   std::optional<folded::Count> total;      ///< count of the whole width, if not the sum
+  double perl_total = 0;                   ///< --compat: the same; 0: the sum
   double factor = 1;                       ///< multiplies the shown counts
 };
 

@@ -46,11 +46,18 @@ void suit_colors(const picture::CallTree& tree, Options& options) {
   options.page.legend = std::move(legend);
 }
 
-Painter::Painter(const picture::CallTree& tree, const Options& options, PaletteMap* kept)
-    : tree_(tree), options_(options), kept_(kept) {
-  colors_.reserve(tree.name_count());
-  for (std::uint32_t name = 0; name < tree.name_count(); ++name)
-    colors_.push_back(color_of_name(tree.name_text(name)));
+Painter::Painter(const Profile& profile, const Options& options, PaletteMap* kept)
+    : tree_(profile.tree),
+      perl_(profile.perl ? &*profile.perl : nullptr),
+      options_(options),
+      kept_(kept) {
+  colors_.reserve(tree_.name_count());
+  for (std::uint32_t name = 0; name < tree_.name_count(); ++name)
+    colors_.push_back(color_of_name(tree_.name_text(name)));
+}
+
+std::optional<double> Painter::delta_of(picture::NodeId node) const {
+  return perl_ != nullptr ? perl_->frames()[node].delta : tree_.delta(node);
 }
 
 picture::Rgb Painter::color_of_name(std::string_view name) const {
@@ -69,11 +76,11 @@ picture::Rgb Painter::color_of_name(std::string_view name) const {
 
 picture::Rgb Painter::paint(picture::NodeId node) {
   const std::string_view name = tree_.name(node);
-  const auto delta = tree_.delta(node);
+  const auto delta = delta_of(node);
   if (delta && !picture::separator_color(name)) {
-    const double largest = std::max(tree_.largest_delta(), options_.is_perl ? 1.0 : 0.0);
+    const double largest = perl_ != nullptr ? perl_->largest_delta() : tree_.largest_delta();
     return picture::difference_color(options_.negate ? -*delta : *delta, largest,
-                                     options_.is_perl ? picture::kWhite : picture::kUnchanged);
+                                     perl_ != nullptr ? picture::kWhite : picture::kUnchanged);
   }
   const picture::Rgb color = colors_[tree_.name_id(node)];
   if (kept_ != nullptr)

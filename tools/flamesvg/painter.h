@@ -8,6 +8,7 @@
 
 #include "flamesvg/options.h"
 #include "flamesvg/palette_map.h"
+#include "flamesvg/profile.h"
 #include "picture/tree/call_tree.h"
 
 namespace pe::flamesvg {
@@ -18,8 +19,8 @@ void suit_colors(const picture::CallTree& tree, Options& options);
 
 class Painter {
  public:
-  /// `tree`, `options` and `kept` (null: none) must outlive the painter.
-  Painter(const picture::CallTree& tree, const Options& options, PaletteMap* kept);
+  /// `profile`, `options` and `kept` (null: none) must outlive the painter.
+  Painter(const Profile& profile, const Options& options, PaletteMap* kept);
 
   /// Returns the colour of a frame that is drawn, and keeps it unless it shows a difference.
   picture::Rgb paint(picture::NodeId node);
@@ -29,8 +30,10 @@ class Painter {
 
  private:
   [[nodiscard]] picture::Rgb color_of_name(std::string_view name) const;
+  [[nodiscard]] std::optional<double> delta_of(picture::NodeId node) const;
 
   const picture::CallTree& tree_;
+  const PerlFrames* perl_;  ///< with --compat, else null
   const Options& options_;
   PaletteMap* kept_;
   std::vector<picture::Rgb> colors_;

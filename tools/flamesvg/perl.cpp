@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "flamesvg/perl.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <utility>
 
+#include "base/characters.h"
 #include "picture/page_options.h"
 #include "picture/svg/colors.h"
 
@@ -59,6 +62,15 @@ void unescape_texts(picture::PageStyle& page) {
         }
 }
 
+/// Returns the number that perl reads from a text: that at its start, or 0.
+double number_at_start(const std::string& text) {
+  const std::size_t digit = text.find_first_not_of(" \t");
+  const bool is_decimal = digit != std::string::npos && !text.substr(digit).starts_with("0x") &&
+                          (is_digit(text[digit]) || text[digit] == '.' || text[digit] == '+');
+  const double number = is_decimal ? std::strtod(text.c_str(), nullptr) : 0;
+  return std::isfinite(number) ? number : 0;
+}
+
 }  // namespace
 
 constinit const std::span<const PerlName> kPerlNames = kNames;
@@ -77,24 +89,19 @@ void follow_perl(const CommandLine& line, Options& options) {
     page.background = picture::default_background(options.palette);
   if (!line.has("bgcolors") && !line.has("dark"))
     page.theme = picture::Theme::kLight;
+  if (const auto* total = line.text("total"))
+    options.perl_total = number_at_start(*total);
   if (options.factor == 0)
     picture::refuse("factor", "not a number above 0", *line.text("factor"));
   unescape_texts(page);
   page.whole_name = page.count_name;
   page.cuts_title = false;
+  page.labels_root = false;
 }
 
 std::string_view perl_shown_name(std::string_view name) {
   const bool is_unknown = name.ends_with("_[l]") || name.ends_with("_[o]");
   return is_unknown ? name : picture::without_mark(name);
-}
-
-std::optional<folded::FoldedLine> perl_reversed(const folded::FoldedLine& line,
-                                                std::string& rewritten) {
-  rewritten.clear();
-  append_folded_line(rewritten, line);
-  rewritten.pop_back();  // the newline
-  return folded::parse_folded_line(rewritten, folded::Columns::kPerl);
 }
 
 }  // namespace pe::flamesvg

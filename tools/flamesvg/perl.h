@@ -1,18 +1,16 @@
 // The script that flamesvg replaces: its options, and the quirks that --compat repeats.
 //
-// Two of its rules are in the library: folded lines (folded/perl_line.h), and differences
-// (picture::Differences::kPerl).
+// Its frames are in perl_frames.h.  Two of its rules are in the library: folded lines
+// (folded/perl_line.h), and differences of the embedded tree (picture::Differences::kPerl).
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/cli/getopt_long.h"
 #include "flamesvg/options.h"
-#include "folded/folded_line.h"
 
 namespace pe::flamesvg {
 
@@ -23,10 +21,5 @@ void follow_perl(const CommandLine& line, Options& options);
 
 /// Returns the name as flamegraph.pl shows it: it does not know the marks of libraries and waiting.
 std::string_view perl_shown_name(std::string_view name);
-
-/// Returns a reversed line as flamegraph.pl understands it.  It parses numbers at the end of a line
-/// again after it has written it.  The result refers to `rewritten`.
-std::optional<folded::FoldedLine> perl_reversed(const folded::FoldedLine& line,
-                                                std::string& rewritten);
 
 }  // namespace pe::flamesvg

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "flamesvg/perl.h"
+#include "base/string_arena.h"
 #include "flamesvg/stack_text.h"
-#include "folded/ordered_stacks.h"
+#include "folded/perl_line.h"
 #include "folded/time_root.h"
 #include "picture/tree/counterparts.h"
 #include "picture/tree/neighbour_builder.h"
@@ -29,9 +29,8 @@ class Stacks {
  public:
   Stacks(std::span<const std::string> files, const Options& options, int stdin_fd)
       : options_(options),
-        reader_(files, stdin_fd,
-                options.is_perl ? std::optional(Columns::kPerl) : std::optional<Columns>()),
-        takes_times_(!options.is_perl && options.order != Order::kInput) {}
+        reader_(files, stdin_fd, std::nullopt),
+        takes_times_(options.order != Order::kInput) {}
 
   /// Returns the next line, reversed with --reverse.
   std::optional<FoldedLine> next() {
@@ -46,8 +45,6 @@ class Stacks {
     if (line && options_.reverse) {
       reverse_frames(line->stack, reversed_);
       line->stack = reversed_;
-      if (options_.is_perl)
-        line = perl_reversed(*line, rewritten_);
     }
     return line;
   }
@@ -86,27 +83,65 @@ class Stacks {
   bool is_lost_told_ = false;
   bool takes_times_, is_first_ = true;
   std::optional<std::uint64_t> time_ns_;
-  std::string reversed_, rewritten_, chain_;
+  std::string reversed_, chain_;
 };
 
-template <typename Lines, typename Builder>
-CallTree build(Lines& lines, Stacks& stacks, Builder builder) {
-  while (const auto line = lines.next())
+/// Builds a tree of lines as they come, for an x-axis that is time.
+CallTree build_of_lines(Stacks& stacks) {
+  NeighbourBuilder builder(Differences::kInclusive);
+  while (const auto line = stacks.next())
     stacks.add(*line, builder);
   return std::move(builder).finish();
 }
 
-/// Builds a tree of lines as they come, for an x-axis that is not the order of names.
-CallTree build_of_lines(Stacks& stacks, const Options& options) {
-  const auto differences = options.is_perl ? Differences::kPerl : Differences::kInclusive;
-  if (options.order == Order::kInput)
-    return build(stacks, stacks, NeighbourBuilder(differences));
-  // flamegraph.pl sorts whole lines and merges neighbours.
-  folded::OrderedStacks ordered(folded::StackOrder::kLines);
-  while (const auto line = stacks.next())
-    ordered.add(*line);
-  folded::OrderedStacks::Reader in_order(ordered);
-  return build(in_order, stacks, NeighbourBuilder(differences));
+/// Reads all lines, reversed with --reverse.
+std::vector<std::string_view> perl_lines(folded::FoldedReader& reader, const Options& options,
+                                         StringArena& texts) {
+  std::vector<std::string_view> lines;
+  std::string reversed;
+  while (const auto line = reader.next()) {
+    std::string_view text = reader.text();
+    if (options.reverse) {
+      const folded::PerlLineParts parts = folded::perl_parts(text, *line);
+      reverse_frames(line->stack, reversed);
+      for (const std::string_view count : {parts.before, parts.count})
+        if (!count.empty())
+          reversed.append(" ").append(count);
+      text = reversed;
+    }
+    lines.push_back(texts.store(text));
+  }
+  return lines;
+}
+
+/// flamegraph.pl sorts whole lines, and merges neighbours.
+Profile read_as_perl(std::span<const std::string> files, const Options& options, int stdin_fd) {
+  folded::FoldedReader reader(files, stdin_fd, Columns::kPerl);
+  StringArena texts;
+  std::vector<std::string_view> lines = perl_lines(reader, options, texts);
+  if (options.order != Order::kInput)
+    std::sort(lines.begin(), lines.end());
+  NeighbourBuilder builder(Differences::kPerl);
+  PerlFrames frames;
+  std::string chain;
+  for (const std::string_view text : lines) {
+    auto line = folded::parse_perl_line(text, true);  // again: --reverse may have moved numbers
+    if (!line)
+      continue;
+    const folded::PerlCounts counts = folded::perl_counts(text, *line);
+    if (options.palette == picture::Palette::kChain) {
+      mark_wakers(line->stack, chain);
+      line->stack = chain;
+    }
+    builder.add(line->stack, line->count, line->before);
+    frames.add(line->stack, counts);
+  }
+  frames.finish();
+  return {.tree = std::move(builder).finish(),
+          .times = {},
+          .malformed = reader.malformed(),
+          .facts = {},
+          .perl = std::move(frames)};
 }
 
 CallTree build_by_name(Stacks& stacks, picture::Times& times) {
@@ -135,10 +170,12 @@ CallTree reshape(CallTree tree, const Options& options) {
 }  // namespace
 
 Profile read_profile(std::span<const std::string> files, const Options& options, int stdin_fd) {
+  if (options.is_perl)
+    return read_as_perl(files, options, stdin_fd);
   Stacks stacks(files, options, stdin_fd);
-  const bool is_by_name = !options.is_perl && options.order != Order::kInput;
   picture::Times times;
-  CallTree tree = is_by_name ? build_by_name(stacks, times) : build_of_lines(stacks, options);
+  CallTree tree =
+      options.order != Order::kInput ? build_by_name(stacks, times) : build_of_lines(stacks);
   if (times.empty()) {
     tree = reshape(std::move(tree), options);
   } else {
@@ -149,7 +186,8 @@ Profile read_profile(std::span<const std::string> files, const Options& options,
   return {.tree = std::move(tree),
           .times = std::move(times),
           .malformed = stacks.malformed(),
-          .facts = stacks.facts()};
+          .facts = stacks.facts(),
+          .perl = {}};
 }
 
 }  // namespace pe::flamesvg

@@ -3,11 +3,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "flamesvg/options.h"
+#include "flamesvg/perl_frames.h"
 #include "folded/folded_reader.h"
 #include "picture/times.h"
 #include "picture/tree/call_tree.h"
@@ -19,6 +21,7 @@ struct Profile {
   picture::Times times;  ///< of the tree's nodes; empty if the stacks have no times
   folded::MalformedLines malformed;
   std::vector<folded::Fact> facts;  ///< about the recording
+  std::optional<PerlFrames> perl;   ///< with --compat: what is drawn
 };
 
 /// Reads all `files` ("-" means `stdin_fd`).  Throws Error.

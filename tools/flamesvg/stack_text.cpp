@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "flamesvg/stack_text.h"
 
+#include <vector>
+
 #include "picture/tree/stack_path.h"
 
 namespace pe::flamesvg {
@@ -21,19 +23,24 @@ void reverse_frames(std::string_view stack, std::string& out) {
 void mark_wakers(std::string_view stack, std::string& out) {
   constexpr std::string_view kSeparator = ";--;";
   constexpr std::string_view kMark = "_[w]";
-  auto separator = stack.find(kSeparator);
-  out = stack.substr(0, separator);
-  out += kSeparator;
-  while (separator != std::string_view::npos) {
-    stack.remove_prefix(separator + kSeparator.size());
-    separator = stack.find(kSeparator);
-    std::string_view part = stack.substr(0, separator);
+  std::vector<std::string_view> parts;
+  for (auto end = stack.find(kSeparator); end != std::string_view::npos;
+       end = stack.find(kSeparator)) {
+    parts.push_back(stack.substr(0, end));
+    stack.remove_prefix(end + kSeparator.size());
+  }
+  parts.push_back(stack);
+  while (parts.size() > 1 && parts.back().empty())
+    parts.pop_back();
+  out.assign(parts.front()).append(kSeparator);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    std::string_view part = parts[i];
     for (auto end = part.find(';'); end != std::string_view::npos; end = part.find(';')) {
       out.append(part.substr(0, end)).append(kMark).append(";");
       part.remove_prefix(end + 1);
     }
     out.append(part).append(kMark);
-    if (separator != std::string_view::npos)
+    if (i + 1 < parts.size())
       out += kSeparator;
   }
 }

@@ -92,15 +92,17 @@ std::vector<std::string> perl_frames_of(const PerfFrame& frame, const FrameRules
     if (part == kUnknown)
       text = unknown_text(name_in_brackets(frame.module), frame.pc, rules);
     text = tidied(std::string(without_parameters_of_perl(text)), rules.is_java);
-    text += frames.empty() ? mark_of(frame.module, rules) : "_[i]";
+    const std::string mark = frames.empty() ? mark_of(frame.module, rules) : "_[i]";
+    if (mark == "_[k]" || text.find(mark) == kNone)  // only the kernel's mark is repeated
+      text += mark;
     frames.push_back(std::move(text));
   }
   return frames;
 }
 
 bool is_kernel_to_perl(std::string_view module) {
-  return module.ends_with("vmlinux") ||
-         (module.starts_with('[') && module.find("unknown") == kNone);
+  return (module.starts_with('[') || module.ends_with("vmlinux")) &&
+         module.find("unknown") == kNone;
 }
 
 std::size_t perl_source_lines(const PerfFrame& frame, std::size_t functions) {
@@ -111,8 +113,9 @@ std::size_t perl_source_lines(const PerfFrame& frame, std::size_t functions) {
 }
 
 std::string perl_source_suffix(std::string_view line) {
-  const std::string kept = without_brackets(trimmed(line));
-  return kept.empty() ? kept : ":" + kept;
+  const std::string kept = without_brackets(line);  // the blanks before a bracket go, too
+  const std::string_view text = trimmed(kept);
+  return text.empty() ? std::string() : ":" + std::string(text);
 }
 
 }  // namespace pe::fold

@@ -67,7 +67,7 @@ Palette js_hue(std::string_view name) {
 Palette perl_hue(std::string_view name) {
   if (contains(name, "::"))
     return Palette::kYellow;
-  if (contains(name, "Perl:") || contains(name, ".pl"))
+  if (contains(name, "Perl") || contains(name, ".pl"))
     return Palette::kGreen;
   return name.ends_with("_[k]") ? Palette::kOrange : Palette::kRed;
 }

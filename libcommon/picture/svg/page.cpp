@@ -348,7 +348,8 @@ void PageWriter::open_group(const Frame& frame) {
 void PageWriter::frame(const Frame& frame) {
   open_group(frame);
   if (frame.label_end.empty())
-    box(frame.depth, frame.left, frame.right, frame.fill, frame.name);
+    box(frame.depth, frame.left, frame.right, frame.fill,
+        frame.depth > 0 || style_.labels_root ? frame.name : "");
   else
     box(frame.depth, frame.left, frame.right, frame.fill,
         std::string(frame.name).append(frame.label_end));

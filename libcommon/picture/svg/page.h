@@ -53,6 +53,7 @@ struct PageStyle {
   double factor = 1;                ///< the script multiplies the counts it shows by it
   std::string summary;              ///< of the profile, for readers who cannot see the flame graph
   std::vector<LegendEntry> legend;  ///< shown if the geometry has room for it
+  bool labels_root = true;          ///< otherwise only the root's tooltip has its name
   bool cuts_title = true;           ///< if it is wider than the page; otherwise it is cut off
   std::string left_out;  ///< "7 of 9 levels are not drawn": only the script draws them; empty: none
   std::string notes;     ///< a comment in the file; empty: none

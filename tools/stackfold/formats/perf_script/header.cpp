@@ -88,7 +88,8 @@ std::optional<FoundEvent> event_at(std::string_view text, std::size_t colon, boo
   const std::size_t digits_end = skip(text, at, is_digit);
   PerfEventField field;
   if (digits_end > at && digits_end < text.size() && is_space(text[digits_end])) {
-    const auto period = parse_number<std::uint64_t>(text.substr(at, digits_end - at));
+    field.period_digits = text.substr(at, digits_end - at);
+    const auto period = parse_number<std::uint64_t>(field.period_digits);
     field.period = period.value_or(0);
     field.is_period_too_large = !period;
     at = skip(text, digits_end, is_space);

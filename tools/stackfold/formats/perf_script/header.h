@@ -20,6 +20,7 @@ namespace pe::fold {
 
 struct PerfEventField {
   std::string_view name;             ///< "cycles", "cpu-clock:ppp", "sched:sched_switch"
+  std::string_view period_digits;    ///< empty: not printed
   std::uint64_t period = 0;          ///< 0: not printed, or too large
   bool is_period_too_large = false;  ///< perf printed a period above 64 bits
 };

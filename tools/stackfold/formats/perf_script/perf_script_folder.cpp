@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 #include "base/clock.h"
@@ -57,6 +58,8 @@ PerfScriptFolder::PerfScriptFolder(folded::FoldedCounts& counts, const Options& 
     uninliner_.emplace(rules_, options.with_context);
   if (options.event)
     report_.folded_event = *options.event;
+  if (options.is_perl)
+    counts.keep_large();
 }
 
 TextReport PerfScriptFolder::fold(Input& input) {
@@ -147,8 +150,10 @@ void PerfScriptFolder::take_header(const PerfHeader& header) {
   in_sample_ = true;
   time_ns_ = time_us.value_or(0) * kNsPerUs;
   before_ = Before::kNothing;
-  const std::uint64_t period = header.event ? std::max<std::uint64_t>(header.event->period, 1) : 1;
-  weight_ = options_.weight == Weight::kSamples ? 1 : period;
+  weight_ = options_.weight == Weight::kSamples ? 1 : period_of(header);
+  large_weight_ = 0;
+  if (weight_ == 0 && header.event && header.event->is_period_too_large)
+    large_weight_ = std::strtod(std::string(header.event->period_digits).c_str(), nullptr);
   has_period_ = has_period_ || (header.event && header.event->period > 0);
   rules_.is_java = header.comm.starts_with("java");
   roots_.clear();
@@ -156,11 +161,20 @@ void PerfScriptFolder::take_header(const PerfHeader& header) {
     roots_.push_back(counts_.frames().intern(clean_name(header.event->name)));
   const std::string root = root_of(header);
   // In stackcollapse-perf.pl, a ';' in a thread's name divides it into frames.
-  for (std::string_view left = root; !left.empty();) {
-    const auto end = std::min(left.find(';'), left.size());
-    roots_.push_back(counts_.frames().intern(left.substr(0, end)));
-    left.remove_prefix(std::min(end + 1, left.size()));
+  for (std::size_t begin = 0; begin <= root.size();) {
+    const auto end = std::min(root.find(';', begin), root.size());
+    roots_.push_back(counts_.frames().intern(std::string_view(root).substr(begin, end - begin)));
+    begin = end + 1;
   }
+}
+
+/// Returns 1 if perf printed no period, or 0.  To the Perl script, "00" is a period of 0.
+std::uint64_t PerfScriptFolder::period_of(const PerfHeader& header) const {
+  if (!header.event)
+    return 1;
+  const PerfEventField& event = *header.event;
+  const bool is_given = options_.is_perl && event.period_digits.size() > 1;
+  return event.period == 0 && !is_given ? 1 : event.period;
 }
 
 std::string PerfScriptFolder::root_of(const PerfHeader& header) const {
@@ -334,7 +348,10 @@ void PerfScriptFolder::end_sample() {
     for (std::uint32_t i = 0; i < place.count; ++i)
       stack_.push_back(pool_[place.begin + i]);
   });
-  counts_.add_at(time_ns_, stack_, {.whole = weight_});
+  if (large_weight_ > 0)
+    counts_.add_large(stack_, large_weight_);
+  else
+    counts_.add_at(time_ns_, stack_, {.whole = weight_});
   ++report_.samples;
   report_.without_stack += leaf_first_.empty() ? 1 : 0;
   in_sample_ = false;

@@ -76,6 +76,7 @@ class PerfScriptFolder {
   Place make_place(const PerfFrame& frame);
   void end_sample();
   void ignore(std::string_view line);
+  [[nodiscard]] std::uint64_t period_of(const PerfHeader& header) const;
   [[nodiscard]] std::string root_of(const PerfHeader& header) const;
 
   folded::FoldedCounts& counts_;
@@ -102,6 +103,7 @@ class PerfScriptFolder {
   std::uint64_t lost_ = 0;              ///< samples that perf has lost
   std::vector<folded::FrameId> roots_;  ///< of the current sample
   std::uint64_t weight_ = 1;
+  double large_weight_ = 0;        ///< the weight instead, if it exceeds 64 bits
   std::uint64_t time_ns_ = 0;      ///< with a timeline
   std::vector<Place> leaf_first_;  ///< the frame lines of the current sample
   std::vector<folded::FrameId> stack_;
