@@ -59,9 +59,28 @@ struct vm_area_struct {
   struct file* vm_file;
 };
 
+// kernel/events/uprobes.c, include/linux/uprobes.h
+struct xol_area {
+  unsigned long vaddr;
+};
+
+struct uprobes_state {
+  struct xol_area* xol_area;
+};
+
+struct return_instance {
+  unsigned long stack, orig_ret_vaddr;
+  struct return_instance* next;
+};
+
+struct uprobe_task {
+  struct return_instance* return_instances;
+};
+
 struct mm_struct {
   unsigned long start_code;
   struct file* exe_file;
+  struct uprobes_state uprobes_state;
 };
 
 typedef struct {
@@ -101,6 +120,7 @@ struct task_struct {
   sigset_t blocked;
   struct sigpending pending;
   struct thread_struct thread;
+  struct uprobe_task* utask;
 };
 
 struct pt_regs {

@@ -244,6 +244,8 @@ struct Scratch {
   uint64_t max_place;     ///< the highest word that was read
   uint64_t registers_at;  ///< of an exact frame: in the kernel (the first), or in a signal's frame
   uint64_t mapping_start, mapping_bytes, mapping_base;
+  uint64_t return_probe;  ///< a struct return_instance; 0: no function of the thread has a probe
+  uint64_t trampoline;    ///< to which functions with return probes return
   uint32_t mapping_index, mapping_rows;
   uint32_t count;  ///< number of frames
   uint32_t stop;

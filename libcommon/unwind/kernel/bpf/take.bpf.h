@@ -105,6 +105,7 @@ static __always_inline void walk_stack(struct Scratch* scratch, struct ProcessMa
     return only_first_frame(scratch, regs, kStopStaleMappings);
   const uint64_t generation = *(volatile uint64_t*)&process->last_generation;
   start_walk(scratch, regs);
+  find_return_probes(scratch);
   scratch->stop = kStopTooDeep;
   struct Walk walk = {.scratch = scratch, .process = process, .rules = table};
   bpf_loop(kMaxFrames + 1, step, &walk, 0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "unwind/kernel/bpf/memory.bpf.h"
+#include "unwind/kernel/bpf/return_probes.bpf.h"
 #include "unwind/x86_64_stubs.h"
 
 /// Values as in unwind::FrameSource, and bits as in unwind::Frame.
@@ -368,6 +369,8 @@ static long step(uint32_t i, struct Walk* walk) {
   const uint64_t ip = scratch->ip;
   const bool is_exact = scratch->is_exact;
   const uint64_t avma = is_exact ? ip : ip - 1;
+  if (!is_exact && scratch->return_probe && ip == scratch->trampoline && leave_trampoline(scratch))
+    return 0;  // the next step has the true address
   const bool is_mapped =
       avma - scratch->mapping_start < scratch->mapping_bytes || find_mapping(walk, avma);
   if (!is_mapped) {
