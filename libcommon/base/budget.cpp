@@ -145,6 +145,12 @@ void Spender::leave() {
   --depth_;
 }
 
+void Spender::charge_nothing() {
+  if (budget_ != nullptr)
+    settle(monotonic_ns());
+  is_free_ = true;
+}
+
 /// Spends what was measured and counted since the last time.
 void Spender::settle(std::uint64_t now_ns) {
   if (is_free_) {

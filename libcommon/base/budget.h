@@ -147,7 +147,7 @@ class Spender {  // NOLINT(cppcoreguidelines-special-member-functions)
   void enter();
   void leave();
   /// The rest of the scope costs the target nothing.
-  void charge_nothing() noexcept { is_free_ = true; }
+  void charge_nothing();
 
   /// Returns whether the target may spend now.  Counts a loss if not.
   bool may_start();

@@ -74,6 +74,8 @@ std::optional<std::vector<std::byte>> read_uncompressed(const Image& image, cons
   const auto compression = compression_of(image, section);
   if (!compression || compression->bytes != *size)  // the file changed meanwhile
     return std::nullopt;
+  if (!image.may_hold(*size))
+    return std::nullopt;
   const Bytes stream = std::span(*content).subspan(compression->header_bytes);
   std::vector<std::byte> bytes(static_cast<std::size_t>(*size));
   const bool is_whole =

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "objects/image.h"
 
+#include <fmt/format.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <climits>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -20,7 +24,7 @@ namespace {
 // The limit is far above the output of linkers (libLLVM has 31 sections, vmlinux about 80).  It is
 // low enough for libelf, which always allocates 150 bytes a section.
 constexpr std::uint64_t kMaxSections = 1U << 17;
-constexpr std::uint64_t kMaxSegments = 1U << 16;
+constexpr std::uint64_t kMaxSegments = 1U << 10;  // Linux loads up to 1,170
 constexpr std::uint64_t kMaxSectionNameBytes = 4U << 20;
 /// A name may be as long as the table, and of many sections.
 constexpr std::size_t kMaxOneNameBytes = 1024;
@@ -38,6 +42,22 @@ OpenFailure failure_of(FileFailure failure) {
       break;
   }
   return OpenFailure::kUnreadable;
+}
+
+/// Is it a file of root that has its path here, too?  The root of a container is not ours, and a
+/// user may mount a file elsewhere any number of times, each of which would be examined.
+bool is_of_our_system(int fd) {
+  struct stat status = {}, here = {};
+  std::array<char, PATH_MAX> path;
+  if (::fstat(fd, &status) != 0 || status.st_uid != 0)
+    return false;
+  const ssize_t length =
+      ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), path.data(), path.size() - 1);
+  if (length <= 0)
+    return false;
+  path[static_cast<std::size_t>(length)] = '\0';
+  return ::lstat(path.data(), &here) == 0 && here.st_dev == status.st_dev &&
+         here.st_ino == status.st_ino;
 }
 
 struct ElfEnd {
@@ -230,10 +250,8 @@ OpenResult Image::load(Image image) {
   return image;
 }
 
-void Image::pay_by(Spender& spender, const std::string& path) {
-  struct stat status = {}, here = {};
-  if (::fstat(fd(), &status) == 0 && status.st_uid == 0 && ::stat(path.c_str(), &here) == 0 &&
-      here.st_dev == status.st_dev && here.st_ino == status.st_ino)
+void Image::pay_by(Spender& spender) {
+  if (is_of_our_system(fd()))
     spender.charge_nothing();
   spender_ = &spender;
 }
@@ -295,16 +313,18 @@ std::optional<std::vector<std::byte>> Image::read(std::uint64_t file_offset,
   if (file_offset > size_bytes_ || size > size_bytes_ - file_offset)
     return std::nullopt;
   // Readers hold several sections at a time.
-  if (spender_ != nullptr && (!spender_->may_hold(paid_bytes_ + size) || !spender_->may_read(size)))
+  if (!may_hold(size) || (spender_ != nullptr && !spender_->may_read(size)))
     return std::nullopt;
   paid_bytes_ += size;
-  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  std::vector<std::byte> bytes;
+  bytes.reserve(static_cast<std::size_t>(size));
   constexpr std::size_t kPiece = std::size_t{4} << 20U;
-  for (std::size_t done = 0; done < bytes.size(); done += kPiece)
+  for (std::size_t done = 0; done < size; done = bytes.size()) {
+    bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(size, done + kPiece)));
     if (!may_go_on(kPiece / kPageBytes) ||
-        !read_at(file_offset + done,
-                 std::span(bytes).subspan(done, std::min(kPiece, bytes.size() - done))))
+        !read_at(file_offset + done, std::span(bytes).subspan(done)))
       return std::nullopt;
+  }
   return bytes;
 }
 

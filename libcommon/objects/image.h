@@ -150,14 +150,19 @@ class Image {
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
   /// From now on `spender`, which must outlive all reading, pays for it.  If it may not, reads
-  /// fail.  `path` is the recorded one.  If it leads to the file here, and root owns the file, that
-  /// costs nothing: no other user can have made it expensive.  Root in a container can, but there
-  /// the path leads elsewhere.
-  void pay_by(Spender& spender, const std::string& path);
+  /// fail.  It pays nothing for a file of root at its path in our root: no other user can have made
+  /// that expensive.
+  void pay_by(Spender& spender);
+  /// The payer of `other`, if it has one, pays for this, too.
+  void share_payer_of(const Image& other) noexcept { spender_ = other.spender_; }
   /// Loops over contents ask it before each of their turns, or before `turns` of them
   /// (Spender::may_go_on()).
   [[nodiscard]] bool may_go_on(std::size_t turns = 1) const {
     return spender_ == nullptr || spender_->may_go_on(turns);
+  }
+  /// Returns whether `bytes` may be held for a while, besides what has been read.
+  [[nodiscard]] bool may_hold(std::uint64_t bytes) const {
+    return spender_ == nullptr || spender_->may_hold(paid_bytes_ + bytes);
   }
   /// Returns whether something was not read because nobody may pay for it.
   [[nodiscard]] bool lacks_parts() const { return spender_ != nullptr && spender_->has_lost(); }

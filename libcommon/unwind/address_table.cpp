@@ -73,7 +73,7 @@ void examine_relocations(const objects::Image& image, TableSearch& search) {
 void examine_data(const objects::Image& image, TableSearch& search) {
   for (const char* name : {".rodata", ".data.rel.ro"}) {
     const auto section = image.section_bytes(name);
-    constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t), kBytesOfTurn = 4096;
+    constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t), kBytesOfTurn = 512;
     ByteReader reader(section ? Bytes(section->bytes) : Bytes());
     std::uint64_t svma = section ? section->svma : 0;
     search.interrupt();

@@ -42,7 +42,8 @@ std::vector<FunctionRanges::Range> moved_parts(const objects::Image& image,
   UnwindTable rules(image);
   const auto examine = [&](const FunctionRanges::Range& range) {
     for (const Target target : jumps_in(image, range)) {
-      if (!image.may_go_on())
+      constexpr std::size_t kTurnsOfFunction = 64;  // its rules take up to 5 ms
+      if (!image.may_go_on(kTurnsOfFunction))
         return;
       const bool is_known = function.covers(target) ||
                             std::ranges::any_of(found, [target](const FunctionRanges::Range& part) {

@@ -142,7 +142,7 @@ class RuntimeProcesses : public KnownRuntime {
       auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping,
                                                objects::FileMatch::kSameInode, nullptr);
       if (auto* image = std::get_if<objects::Image>(&opened)) {
-        image->pay_by(spender, mapping.file->path);
+        image->pay_by(spender);
         found = find_once(*image);
       }
     }

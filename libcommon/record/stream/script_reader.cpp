@@ -162,7 +162,7 @@ std::uint64_t ScriptReader::file_of(std::uint32_t pid, const stream::Mapping& ma
     const auto identity = image != nullptr ? objects::identity_of(*image) : std::nullopt;
     const auto known = identity ? expected_.find({*identity, has_name}) : expected_.end();
     if (image != nullptr)
-      image->pay_by(spender, mapping.file->path);
+      image->pay_by(spender);
     number = known != expected_.end() ? known->second : examine(opened, has_name);
   }
   if (number)

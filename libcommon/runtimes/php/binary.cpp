@@ -22,7 +22,15 @@ std::uint64_t version_in(const objects::Image& image) {
     return 0;
   const auto bytes = section->bytes;
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const auto at = text.find(kHeader);
+  constexpr std::size_t kPiece = std::size_t{64} << 10, kTurnsOfPiece = 16;
+  std::size_t at = std::string_view::npos;
+  for (std::size_t piece = 0; at == std::string_view::npos && piece < text.size();
+       piece += kPiece) {
+    if (!image.may_go_on(kTurnsOfPiece))
+      return 0;
+    const auto found = text.substr(piece, kPiece + kHeader.size() - 1).find(kHeader);
+    at = found == std::string_view::npos ? found : piece + found;
+  }
   if (at == std::string_view::npos)
     return 0;
   const auto version = parse_version_text(text.substr(at + kHeader.size()));

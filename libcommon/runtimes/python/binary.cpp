@@ -18,7 +18,10 @@ std::uint64_t version_in_text(const objects::Image& image, bool has_runtime) {
   constexpr std::uint8_t kTwo = 2, kLastOfTwo = 7, kThree = 3, kFirstWithRuntime = 7, kLast = 10;
   const auto section = image.section_bytes(".rodata");
   ByteReader reader(section ? Bytes(section->bytes) : Bytes());
-  while (const auto text = reader.take_string()) {
+  constexpr std::size_t kTextsOfTurn = 64;
+  for (std::size_t i = 0; const auto text = reader.take_string(); ++i) {
+    if (i % kTextsOfTurn == 0 && !image.may_go_on())
+      return 0;
     const auto version = parse_version_text(text->substr(text->rfind('/') + 1));
     if (!version || !version->rest.starts_with('.') || version->minor > kLast)
       continue;

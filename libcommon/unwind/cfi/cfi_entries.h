@@ -73,7 +73,7 @@ class CfiEntries {
 
   /// Longer programs are refused.  The longest program of libLLVM is 20 KB.  The limit bounds the
   /// work that a malicious table of overlapping entries can cause for one address.
-  static constexpr std::size_t kMaxProgramBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxProgramBytes = std::size_t{1} << 18;
 
  private:
   [[nodiscard]] AddressedReader reader_at(std::uint64_t offset) const noexcept;

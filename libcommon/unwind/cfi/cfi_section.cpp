@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "objects/compressed.h"
+#include "unwind/cfi/sort_in_steps.h"
 #include "unwind/walk/go_frames.h"
 
 namespace pe::unwind {
@@ -25,6 +26,12 @@ std::optional<objects::SectionBytes> frames_by_header(
              : std::nullopt;
 }
 
+/// Expanding is one step, of which 32 MiB take 40 ms.  Those of large programs in Go have 5 MiB.
+std::uint64_t most_frames_bytes(const objects::Section& section) {
+  constexpr std::uint64_t kMostExpanded = std::uint64_t{32} << 20;
+  return objects::is_compressed(section) ? kMostExpanded : CfiSection::kMaxFramesBytes;
+}
+
 }  // namespace
 
 std::vector<CfiSection> CfiSection::all_of(const objects::Image& image) {
@@ -39,8 +46,9 @@ std::vector<CfiSection> CfiSection::all_of(const objects::Image& image) {
     sections.emplace_back(CfiFormat::kEhFrame, std::move(*frames), std::move(header),
                           image.spender());
   const objects::Section* debug = image.section(".debug_frame");
-  auto content =
-      debug != nullptr ? objects::read_uncompressed(image, *debug, kMaxFramesBytes) : std::nullopt;
+  auto content = debug != nullptr
+                     ? objects::read_uncompressed(image, *debug, most_frames_bytes(*debug))
+                     : std::nullopt;
   if (content)
     sections.emplace_back(CfiFormat::kDebugFrame, objects::SectionBytes{std::move(*content), 0},
                           std::nullopt, image.spender());
@@ -70,9 +78,10 @@ void CfiSection::scan(Spender* spender) {
   std::optional<Cie> cie;
   std::uint64_t known_cie = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t offset = 0;
-  constexpr std::size_t kEntriesOfTurn = 64;
+  constexpr std::size_t kEntriesOfTurn = 64, kMostEntries = std::size_t{1} << 22;
   for (std::size_t i = 0; const auto entry = all.entry_at(offset); ++i) {
-    if (spender != nullptr && i % kEntriesOfTurn == 0 && !spender->may_go_on())
+    if (scanned_.size() == kMostEntries ||
+        (spender != nullptr && i % kEntriesOfTurn == 0 && !spender->may_go_on()))
       break;
     const std::uint64_t next = entry->body.here() + entry->body.left().size() - section_.svma;
     if (!all.is_cie(*entry)) {
@@ -85,9 +94,11 @@ void CfiSection::scan(Spender* spender) {
     }
     offset = next;
   }
-  std::stable_sort(scanned_.begin(), scanned_.end(), [](const IndexEntry& a, const IndexEntry& b) {
+  const auto is_before = [](const IndexEntry& a, const IndexEntry& b) {
     return a.start_svma < b.start_svma;
-  });
+  };
+  if (!sort_in_steps(scanned_, is_before, spender))
+    scanned_.clear();
   scanned_.shrink_to_fit();
 }
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "unwind/cfi/sort_in_steps.h"
+
 namespace pe::unwind {
 namespace {
 
@@ -152,6 +154,8 @@ std::optional<UnwindTable::FullRow> UnwindTable::full_row(std::uint64_t svma) co
 std::vector<UnwindTable::Listed> UnwindTable::list_fdes(Spender& spender) const {
   constexpr std::size_t kEntriesOfTurn = 64;
   std::vector<Listed> fdes;
+  if (!spender.may_hold(2 * fde_count() * sizeof(Listed)))  // sorting takes as much again
+    return fdes;
   fdes.reserve(fde_count());
   for (const Part& part : parts_)
     for (std::size_t number = 0; number < part.section.fde_count(); ++number) {
@@ -160,8 +164,11 @@ std::vector<UnwindTable::Listed> UnwindTable::list_fdes(Spender& spender) const 
       if (const auto fde = part.section.fde(number))
         fdes.push_back({fde->start_svma, &part.section, number});
     }
-  std::stable_sort(fdes.begin(), fdes.end(),
-                   [](const Listed& a, const Listed& b) { return a.start_svma < b.start_svma; });
+  const auto is_before = [](const Listed& a, const Listed& b) {
+    return a.start_svma < b.start_svma;
+  };
+  if (!sort_in_steps(fdes, is_before, &spender))
+    fdes.clear();
   return fdes;
 }
 
@@ -177,9 +184,9 @@ FlatCodes UnwindTable::flat_codes(const RowCoder& code_of, std::uint32_t none, s
   std::uint64_t end = 0;  // end of the code that has rules, from the base
   // Valid entries do not overlap.  Each one also interprets its CIE's instructions.
   std::size_t left_bytes = 8 * section_bytes_;
+  constexpr std::size_t kBytesOfTurn = 256;
   for (const Listed& listed : fdes) {
-    if (flat.rows.size() >= std::min(section_bytes_, max_rows) || left_bytes == 0 ||
-        !payer.may_go_on())
+    if (flat.rows.size() >= std::min(section_bytes_, max_rows) || left_bytes == 0)
       break;
     if (flat.functions == 0)
       flat.base_svma = listed.start_svma;
@@ -188,8 +195,10 @@ FlatCodes UnwindTable::flat_codes(const RowCoder& code_of, std::uint32_t none, s
     // Overlapping code belongs to the function that came first.
     if (start < end || start > kMaxFunctionBytes || fde->bytes > kMaxFunctionBytes - start)
       continue;
-    left_bytes -=
-        std::min(left_bytes, fde->instructions.left().size() + fde->cie.instructions.size());
+    const std::size_t bytes = fde->instructions.left().size() + fde->cie.instructions.size();
+    if (!payer.may_go_on(1 + bytes / kBytesOfTurn))
+      break;
+    left_bytes -= std::min(left_bytes, bytes);
     ++flat.functions;
     --flat.left_out;
     if (start > end)

@@ -86,7 +86,7 @@ PackedImage PackedImages::open(const stream::Mapping& mapping, std::uint32_t pid
   auto* image = std::get_if<objects::Image>(&opened);
   if (image == nullptr)
     return {};
-  image->pay_by(spender, mapping.file->path);
+  image->pay_by(spender);
   if (!prepared_.empty())
     if (const auto identity = objects::identity_of(*image))
       if (const auto known = prepared_.find(*identity); known != prepared_.end())

@@ -32,7 +32,7 @@ void Images::open(Image& image) {
   auto opened = objects::open_mapped_image(image.pid, image.mapping, match_, &cache_);
   bool is_new = false;
   if (auto* elf = std::get_if<objects::Image>(&opened)) {
-    elf->pay_by(spender, image.mapping.file->path);
+    elf->pay_by(spender);
     image.table = table_of(*elf, is_new);
   }
   constexpr std::size_t kRowsOfBytes = 3;  // rows are kept, too

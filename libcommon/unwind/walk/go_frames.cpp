@@ -3,6 +3,7 @@
 
 #include <dwarf.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <initializer_list>
@@ -205,7 +206,8 @@ bool leaves_its_caller(std::string_view name) {
 /// A frame of more than a GiB is invalid, because Go's stacks are not larger.
 void write_frames(const Function& function, Writer& writer) {
   constexpr std::uint32_t kMostBytes = std::uint32_t{1} << 30;
-  ByteReader reader(function.pairs);
+  constexpr std::size_t kMostPairs = std::size_t{1} << 16;  // common functions have 10 bytes
+  ByteReader reader(function.pairs.first(std::min(function.pairs.size(), kMostPairs)));
   std::uint64_t at = 0;
   std::uint32_t last_bytes = 0;
   auto value = std::numeric_limits<std::uint32_t>::max();  // -1
@@ -252,14 +254,18 @@ std::optional<std::uint64_t> relocated_word(const objects::Image& image, std::ui
 
 }  // namespace
 
-std::vector<std::byte> go_frames(Bytes table, std::uint64_t text_svma) {
+std::vector<std::byte> go_frames(Bytes table, std::uint64_t text_svma,
+                                 const objects::Image* image) {
   const Table functions(table, text_svma);
   if (functions.size() == 0)
     return {};
   Writer writer;
-  for (std::size_t i = 0; i < functions.size() && writer.size() < kMaxGoFramesBytes; ++i)
+  for (std::size_t i = 0; i < functions.size() && writer.size() < kMaxGoFramesBytes; ++i) {
+    if (image != nullptr && (!image->may_go_on() || !image->may_hold(writer.size())))
+      return {};
     if (const auto function = functions.function(i))
       write_function(*function, writer);
+  }
   return writer.take();
 }
 
@@ -271,7 +277,8 @@ std::vector<std::byte> go_frames(const objects::Image& image) {
   if (!table || text == nullptr)
     return {};
   return go_frames(table->bytes,
-                   relocated_word(image, table->svma + kTextStartOffset).value_or(text->svma));
+                   relocated_word(image, table->svma + kTextStartOffset).value_or(text->svma),
+                   &image);
 }
 
 }  // namespace pe::unwind

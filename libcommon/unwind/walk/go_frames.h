@@ -32,7 +32,9 @@ namespace pe::unwind {
 /// Returns a section of the format CfiFormat::kDebugFrame for a table.  `text_svma` is the start of
 /// the code.  It is used if the table has none, as in programs that can be loaded anywhere.
 /// Returns an empty section if the table is of another kind, or damaged.
-std::vector<std::byte> go_frames(Bytes table, std::uint64_t text_svma);
+/// `image` has them, and may refuse to go on; null: no limits.
+std::vector<std::byte> go_frames(Bytes table, std::uint64_t text_svma,
+                                 const objects::Image* image = nullptr);
 
 /// Does the same for an image; empty if it is not a Go program.
 std::vector<std::byte> go_frames(const objects::Image& image);

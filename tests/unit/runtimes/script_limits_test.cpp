@@ -81,6 +81,16 @@ ScriptLayout ruby() {
           .ruby = std::get<RubyLayout>(ruby_layout(ruby_version(3, 3)))};
 }
 
+/// Returns a circular list of frames of PHP, the functions of which are unreadable.
+Words unreadable_php() {
+  Words memory;
+  memory[kRuntime + kPhpCurrent] = kFirst;
+  memory.add_list(kPhpCaller, 7);
+  for (std::uint64_t i = 0; i < kMany; ++i)
+    memory[Words::object(i) + kPhpFunction] = kNowhere + (i + 1) * kDistance;
+  return memory;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(threads_of_python_whose_fields_are_unreadable) {
@@ -112,11 +122,7 @@ BOOST_AUTO_TEST_CASE(frames_of_python_whose_functions_are_unreadable) {
 }
 
 BOOST_AUTO_TEST_CASE(frames_of_php_whose_functions_are_unreadable) {
-  Words memory;
-  memory[kRuntime + kPhpCurrent] = kFirst;
-  memory.add_list(kPhpCaller, 7);
-  for (std::uint64_t i = 0; i < kMany; ++i)
-    memory[Words::object(i) + kPhpFunction] = kNowhere + (i + 1) * kDistance;
+  Words memory = unreadable_php();
   const Walked walked = walk(memory, php());
   BOOST_TEST(!walked.is_whole);
   BOOST_TEST(walked.frames <= std::size_t{kMostFailedReads} + 1);
@@ -162,12 +168,8 @@ BOOST_AUTO_TEST_CASE(frames_of_ruby_whose_functions_are_unreadable) {
 }
 
 BOOST_AUTO_TEST_CASE(a_stack_with_a_few_unreadable_functions_is_whole) {
-  Words memory;
-  memory[kRuntime + kPhpCurrent] = kFirst;
-  memory.add_list(kPhpCaller, 7);
+  Words memory = unreadable_php();
   memory[Words::object(kMostFailedReads - 2) + kPhpCaller] = 0;
-  for (std::uint64_t i = 0; i < kMany; ++i)
-    memory[Words::object(i) + kPhpFunction] = kNowhere + (i + 1) * kDistance;
   const Walked walked = walk(memory, php());
   BOOST_TEST(walked.is_whole);
   BOOST_TEST(walked.frames == std::size_t{kMostFailedReads} - 1);
