@@ -40,7 +40,22 @@ void Ending::end_by(Ended why) {
   stop();
 }
 
+bool Ending::has_signal() const {
+  pollfd polled{signals_.fd(), POLLIN, 0};
+  return ::poll(&polled, 1, 0) == 1;
+}
+
+void Ending::note_check() {
+  if (stopped_ns_ != 0)
+    return;
+  const std::uint64_t cpu_ns = own_cpu_ns();
+  if (checked_cpu_ns_ != 0)
+    longest_ns_ = std::max(longest_ns_, cpu_ns - checked_cpu_ns_);
+  checked_cpu_ns_ = cpu_ns;
+}
+
 bool Ending::is_stopped_by_signal() {
+  note_check();
   if (!ended_)
     if (const auto signal = signals_.take(); signal && (!bears_ || !bears_(*signal)))
       end_by(Ended::kSignal);

@@ -46,6 +46,8 @@ class Ending {
   /// Returns the nanoseconds that are left; nullopt if there is no time limit, or it has not
   /// started.
   [[nodiscard]] std::optional<std::uint64_t> left_ns() const;
+  /// Returns whether a signal waits to be handled.
+  [[nodiscard]] bool has_signal() const;
   /// Returns whether a signal (or the timeout) has ended the recording; ends it if that is due.
   bool is_stopped_by_signal();
   bool is_over_time();
@@ -62,8 +64,11 @@ class Ending {
   /// Waits until a write to `fd` does not block.  Returns false if the output must be cut off.
   bool wait_for_room(int fd);
   [[nodiscard]] bool was_cut_off() const noexcept { return was_cut_off_; }
+  /// Returns the most CPU time that the recording thread has used from one check to the next.
+  [[nodiscard]] std::uint64_t longest_unchecked_ns() const noexcept { return longest_ns_; }
 
  private:
+  void note_check();
   void look_while_waiting();
   void end_by(Ended why);
   [[nodiscard]] int patience_ms() const;
@@ -74,6 +79,8 @@ class Ending {
   Bears bears_;                 ///< null: none
   std::uint64_t began_ns_ = 0;  ///< 0: not started
   std::uint64_t stopped_ns_ = 0;
+  std::uint64_t checked_cpu_ns_ = 0;  ///< CPU time of the thread at the last check; 0: none yet
+  std::uint64_t longest_ns_ = 0;
   std::optional<Ended> ended_;
   bool was_cut_off_ = false;
 };

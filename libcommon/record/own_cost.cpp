@@ -16,6 +16,11 @@ double own_cpu_seconds() {
 
 OwnCost::OwnCost() : cpu_before_(own_cpu_seconds()) {}
 
+void OwnCost::end_wall(std::uint64_t now_ns) noexcept {
+  ended_ns_ = now_ns;
+  cpu_at_end_ = cpu_seconds();
+}
+
 double OwnCost::wall_seconds() const {
   constexpr double kNanosecond = 1e-9;
   return static_cast<double>(ended_ns_ - began_ns_) * kNanosecond;
@@ -31,6 +36,10 @@ std::string OwnCost::describe_share() const {
   if (wall_seconds() < kLeastSeconds)
     return {};
   return fmt::format(", recorder: {:.2f} % of a CPU", 100 * cpu_seconds() / wall_seconds());
+}
+
+std::string OwnCost::describe_rest() const {
+  return fmt::format("{:.3f} s of CPU after the end", cpu_seconds() - cpu_at_end_);
 }
 
 std::string OwnCost::describe() const {

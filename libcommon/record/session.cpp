@@ -75,11 +75,18 @@ Output& Session::open_plain_output() {
 }
 
 int Session::run(Source& source) {
+  constexpr std::uint64_t kRestNs = 250'000'000;
   ending_.on_stop([this, &source] {
-    constexpr std::uint64_t kRestNs = 250'000'000;
     budget_.end(kRestNs);
     source.stop();
     cost_.end_wall(monotonic_ns());
+  });
+  // A source that has not started cannot be stopped.  It must only hurry.
+  budget_.look_by([this, is_hurried = false]() mutable {
+    if (!is_hurried && ending_.has_signal()) {
+      is_hurried = true;
+      budget_.end(kRestNs);
+    }
   });
   source.start();
   if (child_)
@@ -90,6 +97,8 @@ int Session::run(Source& source) {
   Closing closing = source.finish(ended);
   if (ending_.was_cut_off())
     closing.doubt(kCutOff, kCutOffFix);
+  closing.detail(fmt::format("{}, which was checked for at least every {} ms of CPU",
+                             cost_.describe_rest(), ending_.longest_unchecked_ns() / kNsPerMs));
   report(closing);
   return end(source, ended);
 }

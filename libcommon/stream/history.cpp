@@ -45,6 +45,12 @@ bool History::apply(const Record& record) {
   }
 }
 
+void History::forget(std::uint32_t pid) {
+  ended_.reset();
+  processes_.exec(pid);
+  change_ = everything_of(pid);
+}
+
 bool History::apply_mmap(const Record& record) {
   const auto map = parse_mmap(record);
   constexpr std::size_t kMaxPathBytes = 4096;  // PATH_MAX

@@ -29,6 +29,9 @@ class History {
   /// Applies a record; records of other types have no effect.  Returns false if it is malformed.
   bool apply(const Record& record);
 
+  /// The process has ended: forgets its mappings, as if it had started another program.
+  void forget(std::uint32_t pid);
+
   [[nodiscard]] const ProcessTable& processes() const noexcept { return processes_; }
   /// Returns the change that the last record made.
   [[nodiscard]] const std::optional<MappingChange>& mapping_change() const noexcept {

@@ -82,6 +82,7 @@ void Drain::take(std::vector<stream::Ring>& rings) {
 }
 
 void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& last_ns) {
+  stream_.budget().look(monotonic_ns());
   if (const auto time_ns = time_of_behind(record)) {
     has_behind_ = true;
     return held_.hold(*time_ns, {record.bytes});
@@ -120,7 +121,6 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
 }
 
 void Drain::hold_sample(const stream::Record& record, const stream::Sample& sample, bool may_stay) {
-  stream_.budget().look(monotonic_ns());
   const auto behind =
       std::exchange(has_behind_, false) ? unwind::Behind{} : stream_.read_behind(sample);
   if (!behind.bytes.empty())

@@ -45,7 +45,11 @@ class Drain {
   /// All events share `attr`'s layout.  `stream` must outlive this.  So must `engine`, if it is not
   /// null: samples then come from it, not from the rings.
   Drain(RecordedStream& stream, const perf_event_attr& attr, BpfEngine* engine = nullptr)
-      : stream_(stream), attr_(attr), engine_(engine), file_ids_(attr), pace_(attr) {}
+      : stream_(stream),
+        attr_(attr),
+        engine_(engine),
+        file_ids_(attr, &stream.budget()),
+        pace_(attr) {}
 
   /// From now on a loss (PERF_RECORD_LOST) is written before everything that happened since its
   /// ring was full.  The kernel reports it only when there is room again.

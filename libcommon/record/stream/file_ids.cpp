@@ -5,6 +5,7 @@
 #include <span>
 #include <variant>
 
+#include "base/clock.h"
 #include "objects/mapped_image.h"
 
 namespace pe::record {
@@ -42,9 +43,25 @@ void put_build_id(std::span<std::byte> record, const std::string& id) {
 
 }  // namespace
 
+/// Programs can map files all the time.  Looking one up takes 4 us.
+bool FileIds::may_look_up(std::uint32_t pid) {
+  constexpr double kNs = 4'000;
+  if (budget_ == nullptr)
+    return true;
+  const std::uint64_t now_ns = monotonic_ns();
+  budget_->look(now_ns);
+  if (!budget_->may_spend(pid, Resource::kCpuNs, kNs, now_ns)) {
+    budget_->count_loss(pid, Resource::kCpuNs, now_ns);
+    return false;
+  }
+  budget_->spend(pid, Resource::kCpuNs, kNs, now_ns);
+  return true;
+}
+
 stream::Record FileIds::completed(const stream::Record& record) {
   const auto map = record.type == PERF_RECORD_MMAP2 ? stream::parse_mmap(record) : std::nullopt;
-  if (!map || !is_of_file(*map) || map->identity.is_known() || record.bytes.size() < trailer_bytes_)
+  if (!map || !is_of_file(*map) || map->identity.is_known() ||
+      record.bytes.size() < trailer_bytes_ || !may_look_up(map->pid))
     return record;
   stream::MappedFile file{.path = std::string(map->path), .inode = map->inode};
   file.identity = identity_of(*map, file);
@@ -79,6 +96,9 @@ const std::string& FileIds::build_id_of(const stream::MmapRecord& map,
   static const std::string none;
   if (!file.identity.is_known())
     return none;
+  constexpr std::size_t kMostKept = 65'536;  // a file's time of change can change all the time
+  if (build_ids_.size() >= kMostKept)
+    build_ids_.clear();
   const auto [item, is_new] = build_ids_.try_emplace(file.identity);
   if (!is_new)
     return item->second;

@@ -75,7 +75,7 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
     return finish(record);
   if (before_ && !record.is_sample() && !before_(record))
     return;
-  if (!may_follow(record))
+  if (!mapped_bytes_.may_apply(record))
     return;
   follow(record);
   if (record.is_sample() && weigher_)
@@ -99,23 +99,6 @@ void RecordedStream::write_mark(const stream::Record& record) {
   finish(stream::view_record(std::as_bytes(std::span(text))));
 }
 
-/// Returns whether a process can pay for one more mapping.
-bool RecordedStream::may_follow(const stream::Record& record) {
-  constexpr std::size_t kBytesOfMapping = 120;
-  const bool is_mapping = record.type == PERF_RECORD_MMAP || record.type == PERF_RECORD_MMAP2;
-  const auto map = is_mapping ? stream::parse_mmap(record) : std::nullopt;
-  if (!map || !map->executable)
-    return true;
-  KeptBytes& kept = mapped_bytes_.try_emplace(map->pid, Spender(budget_, map->pid)).first->second;
-  const auto* space = history_.processes().space(map->pid);
-  const std::size_t wanted = kBytesOfMapping * (1 + (space != nullptr ? space->all().size() : 0));
-  if (wanted <= kept.bytes()) {
-    kept.give_back(kept.bytes() - wanted);
-    return true;
-  }
-  return kept.may_add(wanted - kept.bytes());
-}
-
 /// Applies a record's information about processes.
 void RecordedStream::follow(const stream::Record& record) {
   if (record.is_sample()) {
@@ -124,20 +107,24 @@ void RecordedStream::follow(const stream::Record& record) {
       keeper_->see(sample->pid, history_.processes());
     return;
   }
-  history_.apply(record);
+  const std::uint64_t time_ns = stream::time_of(record, attr_);
+  while (mapped_bytes_.forget_ended(time_ns))
+    follow_change(time_ns);
+  mapped_bytes_.apply(record, time_ns);
+  follow_change(time_ns);
+}
+
+/// Tells all who follow the processes about the last change.
+void RecordedStream::follow_change(std::uint64_t time_ns) {
   if (unwinder_) {
     runtimes_.follow(history_);
     unwinder_->follow();
   }
   if (tables_)
-    tables_->follow(stream::time_of(record, attr_));
+    tables_->follow(time_ns);
   if (reader_ != nullptr)
-    reader_->follow(history_, stream::time_of(record, attr_));
+    reader_->follow(history_, time_ns);
   const auto& change = history_.mapping_change();
-  if (const auto& ended = history_.ended_thread(); ended && ended->tid == ended->pid)
-    mapped_bytes_.erase(ended->pid);
-  if (change && change->mapped == nullptr)
-    mapped_bytes_.erase(change->pid);
   if (change && keeper_)
     keeper_->follow(*change);
   if (change && change->mapped == nullptr)

@@ -6,7 +6,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "record/probes/weight.h"
 #include "record/request.h"
 #include "record/runtime_code/runtimes.h"
+#include "record/stream/mapped_bytes.h"
 #include "record/stream/mapped_ranges.h"
 #include "record/stream/memory_behind.h"
 #include "record/stream/script_frames.h"
@@ -123,7 +123,7 @@ class RecordedStream {
                       const stream::ScriptFunction& function);
   void write_unwound(const stream::Record& record, const unwind::Behind& behind);
   void follow(const stream::Record& record);
-  bool may_follow(const stream::Record& record);
+  void follow_change(std::uint64_t time_ns);
 
   void finish(const stream::Record& record);
   void finish_weighed(const stream::Record& record, const stream::Sample& sample);
@@ -136,7 +136,7 @@ class RecordedStream {
   bool continues_stacks_ = false;
   std::unordered_set<std::uint64_t> marks_;
   stream::History history_;
-  std::unordered_map<std::uint32_t, KeptBytes> mapped_bytes_;  ///< in history_, by pid
+  MappedBytes mapped_bytes_{budget_, history_};
   std::optional<BinaryKeeper> keeper_;
   MappedRanges mapped_;  ///< for unwinder_, as the next
   Runtimes runtimes_;

@@ -56,7 +56,7 @@ void write_head(RecordedStream& stream, std::span<const OpenedEvent> events,
 
 std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,
                                  const Target& target) {
-  FileIds file_ids(layout);
+  FileIds file_ids(layout, &stream.budget());
   Synthesizer synthesizer(
       layout, [&](const stream::Record& record) { stream.write(file_ids.completed(record)); });
   synthesizer.kernel();

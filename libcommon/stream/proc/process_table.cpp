@@ -84,7 +84,11 @@ void ProcessTable::map(std::uint32_t pid, std::uint64_t start, std::uint64_t siz
                        std::uint64_t file_offset, const MappedFile& file) {
   if (size == 0 || size > std::numeric_limits<std::uint64_t>::max() - start)
     return;
-  const MappedFile& kept = *files_.insert(file).first;
+  const auto [place, is_new] = files_.insert(file);
+  const MappedFile& kept = *place;
+  constexpr std::size_t kBytesOfOthers = 256;  // tables of others that find it by its place
+  if (is_new)
+    file_bytes_ += sizeof(MappedFile) + kept.path.size() + kept.build_id.size() + kBytesOfOthers;
   writable_space(pid).map(
       {.start = start, .end = start + size, .file_offset = file_offset, .file = &kept});
 }

@@ -86,6 +86,8 @@ class ProcessTable {
   [[nodiscard]] const Mapping* find(std::uint32_t pid, std::uint64_t avma) const;
   /// Returns the thread's name, or its process's; ":TID", as in perf, if neither was recorded.
   [[nodiscard]] std::string comm(std::uint32_t pid, std::uint32_t tid) const;
+  /// Returns the memory of all files that were ever mapped: names are kept.
+  [[nodiscard]] std::size_t file_bytes() const noexcept { return file_bytes_; }
 
  private:
   struct FileHash {
@@ -100,6 +102,7 @@ class ProcessTable {
   std::unordered_map<std::uint32_t, std::shared_ptr<AddressSpace>> spaces_;
   std::unordered_map<std::uint32_t, std::string> comms_;  ///< by thread
   std::unordered_set<MappedFile, FileHash> files_;
+  std::size_t file_bytes_ = 0;
 };
 
 }  // namespace pe::stream

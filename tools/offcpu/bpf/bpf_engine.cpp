@@ -270,6 +270,7 @@ std::optional<std::uint64_t> BpfEngine::pass() {
 /// To be called before records of processes are forwarded, so that older switches have been read.
 void BpfEngine::read_ring() {
   object_->read_samples([this](const unwind::Sample& sample) {
+    budget_.look(monotonic_ns());
     if (const auto& record = sample.record; record.kind == unwind::kRecordScript)
       return scripts_.name(record, object_->stack(record.user_stack));
     recording_->passed.hold(sample, object_->stack(sample.record.kernel_stack));
@@ -323,6 +324,7 @@ void BpfEngine::take(const stream::Record& record) {
 
 void BpfEngine::walk_passed(std::uint64_t until_ns) {
   recording_->passed.walk_until(until_ns, [this](const Wait& wait, std::uint32_t waker) {
+    budget_.look(monotonic_ns());
     if (!is_wanted(wait.tid))
       return;
     threads_seen_.insert(wait.tid);
