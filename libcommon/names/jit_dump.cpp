@@ -37,15 +37,15 @@ struct CodePlace {
 }  // namespace
 
 std::variant<JitDump, JitMapFailure> JitDump::open(const std::string& path, uid_t owner,
-                                                   pid_t root_of) {
+                                                   pid_t root_of, Spender* payer) {
   auto opened = open_jit_file(path, owner, root_of);
   if (const auto* failure = std::get_if<JitMapFailure>(&opened))
     return *failure;
-  return check(std::move(std::get<RegularFile>(opened)));
+  return check(std::move(std::get<RegularFile>(opened)), payer);
 }
 
-std::variant<JitDump, JitMapFailure> JitDump::check(RegularFile file) {
-  JitDump dump(std::move(file.fd));
+std::variant<JitDump, JitMapFailure> JitDump::check(RegularFile file, Spender* payer) {
+  JitDump dump(std::move(file.fd), payer);
   dump.has_grown();
   dump.read_header();
   if (dump.is_damaged_)
@@ -111,6 +111,11 @@ void JitDump::advance(std::uint64_t time_ns, const OnCodeChange& on_change) {
       next_ = next_prefix();
     if (!next_ || next_->time_ns > time_ns)
       return;
+    constexpr std::size_t kBytesOfTurn = 1024;
+    if (payer_ != nullptr && !payer_->may_go_on(1 + next_->size / kBytesOfTurn)) {
+      is_cut_ = true;
+      return;
+    }
     const Prefix due = *std::exchange(next_, std::nullopt);
     take_in(due, on_change);
     position_ += due.size;
@@ -199,7 +204,8 @@ bool JitDump::take_frames(ByteReader record) {
   const auto header_bytes = record.take<std::uint64_t>();
   const auto mapped_bytes = record.take<std::uint64_t>();
   if (!bytes || !header_bytes || !mapped_bytes || *bytes < *header_bytes ||
-      *bytes > record.left().size() || *bytes > kMaxFramesBytes - frames_bytes_)
+      *bytes > record.left().size() || *bytes > kMaxFramesBytes - frames_bytes_ ||
+      !map_.may_keep(static_cast<std::size_t>(*bytes)))
     return false;
   const Bytes eh_frame = record.left().first(static_cast<std::size_t>(*bytes - *header_bytes));
   next_frames_.assign(eh_frame.begin(), eh_frame.end());
@@ -234,7 +240,8 @@ bool JitDump::take_lines(ByteReader record) {
   const auto count = record.take<std::uint64_t>();
   constexpr std::size_t kLeastEntryBytes = 17;
   if (!code || !count || *count > record.left().size() / kLeastEntryBytes ||
-      *count > kMaxLines - line_count_)
+      *count > kMaxLines - line_count_ ||
+      !map_.may_keep(static_cast<std::size_t>(*count) * sizeof(Line)))
     return false;
   next_lines_.reserve(static_cast<std::size_t>(*count));
   std::string_view last_name;

@@ -60,11 +60,11 @@ class JitDump {
 
   /// Opens `path`, which must belong to `owner`; reads only its header.  A file that is no jitdump,
   /// or has the other byte order, is kUnreadable.  A file that ends within its header may become a
-  /// jitdump: a program maps its dump before it writes its buffer.
+  /// jitdump: a program maps its dump before it writes its buffer.  `payer` is as for JitMapFile.
   static std::variant<JitDump, JitMapFailure> open(const std::string& path, uid_t owner,
-                                                   pid_t root_of = 0);
+                                                   pid_t root_of = 0, Spender* payer = nullptr);
   /// Does the same for a file that is already open.
-  static std::variant<JitDump, JitMapFailure> check(RegularFile file);
+  static std::variant<JitDump, JitMapFailure> check(RegularFile file, Spender* payer = nullptr);
 
   /// Reads the records up to `time_ns`, CLOCK_MONOTONIC; all records, if the file has the times of
   /// another clock.  Costs a comparison if no record is due, and one fstat(2) at the file's end.
@@ -99,7 +99,10 @@ class JitDump {
     std::uint64_t time_ns;
   };
 
-  explicit JitDump(Fd fd) : fd_(std::move(fd)) {}
+  JitDump(Fd fd, Spender* payer) : fd_(std::move(fd)), payer_(payer) {
+    if (payer != nullptr)
+      map_.pay_by(*payer);
+  }
   void read_header();
   bool has_grown();
   Bytes bytes_at(std::uint64_t offset, std::size_t size);
@@ -114,6 +117,7 @@ class JitDump {
   void forget_lines(std::uint64_t start, std::uint64_t size_bytes);
 
   Fd fd_;
+  Spender* payer_;
   std::vector<std::byte> window_;  ///< buffered part of the file
   std::uint64_t window_at_ = 0;    ///< its place in the file
   std::uint64_t size_ = 0;         ///< of the file when last checked, at most the limit

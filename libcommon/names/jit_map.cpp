@@ -71,7 +71,9 @@ bool JitMap::add(std::uint64_t start, std::uint64_t size_bytes, std::string_view
   const bool is_entry = size_bytes > 0 && size_bytes <= kMaxEntryBytes &&
                         start <= std::numeric_limits<std::uint64_t>::max() - size_bytes &&
                         !name.empty();
-  if (!is_entry || entries_.size() >= kMaxEntries || names_.size() + name.size() > kMaxNamesBytes)
+  constexpr std::size_t kBytesOfEntry = sizeof(Entry) + 2 * 64;  // and of two ranges
+  if (!is_entry || entries_.size() >= kMaxEntries || names_.size() + name.size() > kMaxNamesBytes ||
+      !may_keep(name.size() + kBytesOfEntry))
     return false;
   entries_.push_back(
       {start, static_cast<std::uint32_t>(names_.size()), static_cast<std::uint32_t>(name.size())});
@@ -111,14 +113,31 @@ std::optional<JitSymbol> JitMap::find(std::uint64_t avma) const {
                    avma - entry.start};
 }
 
-void JitMap::clear() { *this = JitMap(); }
+bool JitMap::may_keep(std::size_t bytes) {
+  constexpr std::size_t kAtOnce = std::size_t{64} << 10;
+  if (bytes > room_) {
+    const std::size_t more = std::max(bytes - room_, kAtOnce);
+    if (!kept_.may_add(more))
+      return false;
+    room_ += more;
+  }
+  room_ -= bytes;
+  return true;
+}
+
+void JitMap::clear() {
+  JitMap empty;
+  kept_.give_back();
+  empty.kept_ = std::move(kept_);
+  *this = std::move(empty);
+}
 
 std::variant<JitMapFile, JitMapFailure> JitMapFile::open(const std::string& path, uid_t owner,
-                                                         pid_t root_of) {
+                                                         pid_t root_of, Spender* payer) {
   auto opened = open_jit_file(path, owner, root_of);
   if (const auto* failure = std::get_if<JitMapFailure>(&opened))
     return *failure;
-  JitMapFile map(std::move(std::get<RegularFile>(opened).fd));
+  JitMapFile map(std::move(std::get<RegularFile>(opened).fd), payer);
   map.refresh();
   return map;
 }
@@ -148,6 +167,11 @@ void JitMapFile::read_to(std::uint64_t size_bytes, const OnCodeChange& on_change
   std::string buffer;
   while (read_bytes_ < size_bytes) {
     constexpr std::uint64_t kBlockBytes = 256 * 1024;
+    constexpr std::size_t kTurnsOfBlock = 64;
+    if (payer_ != nullptr && !payer_->may_go_on(kTurnsOfBlock)) {
+      is_cut_ = true;
+      break;
+    }
     buffer.resize(static_cast<std::size_t>(std::min(kBlockBytes, size_bytes - read_bytes_)));
     const std::size_t n = read_at(fd_, read_bytes_, std::as_writable_bytes(std::span(buffer)));
     if (n == 0)

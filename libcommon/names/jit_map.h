@@ -26,6 +26,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/fd.h"
 #include "base/io/regular_file.h"
 
@@ -48,6 +49,10 @@ class JitMap {
   bool add_line(std::string_view line);
   /// Does the same for a line that may be incomplete, but does not count it.
   bool add_unfinished_line(std::string_view line);
+  /// From now on `spender` pays for what is kept.
+  void pay_by(const Spender& spender) { kept_ = KeptBytes(spender); }
+  /// Returns whether there is room for so many bytes more.
+  bool may_keep(std::size_t bytes);
   /// Adds an entry; false if it is invalid or exceeds a limit.
   bool add(std::uint64_t start, std::uint64_t size_bytes, std::string_view name);
   /// Returns the addresses [start, end) of the last added entry, which must exist.
@@ -84,6 +89,8 @@ class JitMap {
   std::map<std::uint64_t, Range> ranges_;  ///< the newest entry of each range; by begin, disjoint
   std::string names_;
   std::uint64_t newest_end_ = 0;  ///< of the last entry
+  KeptBytes kept_;
+  std::size_t room_ = 0;  ///< in kept_
   std::uint64_t bad_lines_ = 0;
 };
 
@@ -105,8 +112,9 @@ std::variant<RegularFile, JitMapFailure> open_jit_file(const std::string& path, 
 class JitMapFile {
  public:
   /// Opens and reads `path`, which must belong to `owner`, the user of the program it describes.
+  /// `payer` pays for reading and for what is kept, and must outlive this; null: no limits.
   static std::variant<JitMapFile, JitMapFailure> open(const std::string& path, uid_t owner,
-                                                      pid_t root_of = 0);
+                                                      pid_t root_of = 0, Spender* payer = nullptr);
 
   /// Reads the lines appended since the last call; the whole file, if it has become shorter.
   /// Returns false if nothing changed, at the cost of one fstat(2).
@@ -120,11 +128,15 @@ class JitMapFile {
   static constexpr std::uint64_t kMaxFileBytes = 512U << 20;
 
  private:
-  explicit JitMapFile(Fd fd) : fd_(std::move(fd)) {}
+  JitMapFile(Fd fd, Spender* payer) : fd_(std::move(fd)), payer_(payer) {
+    if (payer != nullptr)
+      map_.pay_by(*payer);
+  }
   void read_to(std::uint64_t size_bytes, const OnCodeChange& on_change);
   void add_lines(std::string_view text, const OnCodeChange& on_change);
 
   Fd fd_;
+  Spender* payer_;
   JitMap map_;
   std::uint64_t read_bytes_ = 0;  ///< number of bytes read from the file
   std::string line_;              ///< the last line, until its newline is read

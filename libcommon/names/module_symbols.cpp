@@ -90,7 +90,15 @@ std::optional<std::uint64_t> ModuleSymbols::svma_of(std::uint64_t file_offset) c
   return image_ ? image_->svma_of_file_offset(file_offset) : std::nullopt;
 }
 
+void ModuleSymbols::give_up() {
+  table_ = objects::SymbolTable();
+  names_.clear();
+  has_given_up_ = true;
+}
+
 NoName ModuleSymbols::why_unnamed() {
+  if (has_given_up_)
+    return NoName::kTooCostly;
   if (!image_)
     return open_failure_;
   const bool is_empty = table().empty();

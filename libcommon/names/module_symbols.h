@@ -29,6 +29,7 @@ enum class NoName {
   kNoSymbols,       ///< stripped except for exported symbols, and no debug file has the rest
   kOtherDebugFile,  ///< stripped, and its debug file belongs to another build or is damaged
   kNotCovered,      ///< there are symbols, but none covers the address
+  kTooCostly,       ///< reading takes more time or memory than the budget allows
 };
 
 struct FoundSymbol {
@@ -62,6 +63,13 @@ class ModuleSymbols {
   /// this module, and normally kNotCovered if there are symbols at all.
   NoName why_unnamed();
 
+  /// Forgets the symbols for good: they are too costly.
+  void give_up();
+  /// Returns the memory that the symbols take.
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return table_ ? table_->memory_bytes() : 0;
+  }
+
   /// For unwinding and DWARF; nullptr if the file could not be opened.
   [[nodiscard]] const objects::Image* image() const noexcept { return image_ ? &*image_ : nullptr; }
 
@@ -80,6 +88,7 @@ class ModuleSymbols {
   objects::DebugFinder* finder_ = nullptr;  ///< null: search only the image
   bool is_debug_file_refused_ = false;
   bool is_stripped_ = false;  ///< no full symbol table anywhere
+  bool has_given_up_ = false;
   NoName open_failure_ = NoName::kNotCovered;
   std::optional<objects::SymbolTable> table_;
   std::unordered_map<std::uint32_t, std::string> names_;  ///< by symbol index; nodes do not move

@@ -80,7 +80,20 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const stream::Map
     if (const auto function = stream::parse_script_path(path))
       return script(*function, avma - mapping->start);
   Module& module = module_of(pid, *mapping);
-  const std::uint64_t file_offset = avma - mapping->start + mapping->file_offset;
+  if (module.is_free)
+    return resolve(module, pid, avma, *mapping);
+  const Spender::Scope scope(module.payer);
+  if (!module.payer.may_start())
+    give_up(module);
+  Resolved resolved = resolve(module, pid, avma, *mapping);
+  resolved.payer = module.target;
+  return resolved;
+}
+
+Resolved Resolver::resolve(Module& module, std::uint32_t pid, std::uint64_t avma,
+                           const stream::Mapping& mapping) {
+  const std::string& path = mapping.file->path;
+  const std::uint64_t file_offset = avma - mapping.start + mapping.file_offset;
   const std::uint32_t flags = module.is_library ? stream::kSymbolLibrary : 0U;
   const auto svma = module.symbols->svma_of(file_offset);
   std::vector<Function> functions = svma ? functions_at(module, *svma) : std::vector<Function>{};
@@ -95,7 +108,7 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const stream::Map
     outermost.name = found->name;
   if (!outermost.name.empty())
     return {std::move(functions), path, Unnamed::kNone};
-  outermost.name = place_name(module, pid, *mapping, file_offset);
+  outermost.name = place_name(module, pid, mapping, file_offset);
   outermost.flags |= stream::kSymbolUnresolved;
   return {std::move(functions), path, reason_of(module.symbols->why_unnamed())};
 }
@@ -118,8 +131,10 @@ std::string Resolver::place_name(Module& module, std::uint32_t pid, const stream
                                  std::uint64_t file_offset) {
   const auto svma = module.symbols->svma_of(file_offset);
   if (module.is_stripped && !module.ranges) {
-    const auto opened = open_again(pid, mapping);
-    const auto* image = std::get_if<objects::Image>(&opened);
+    auto opened = open_again(pid, mapping);
+    auto* image = std::get_if<objects::Image>(&opened);
+    if (image != nullptr)
+      image->pay_by(module.payer);
     module.ranges = image != nullptr ? unwind::FunctionRanges(*image) : unwind::FunctionRanges();
   }
   const auto start = svma && module.ranges ? module.ranges->start_of(*svma) : std::nullopt;
@@ -138,9 +153,15 @@ std::optional<Function> Resolver::data(std::uint32_t pid, std::uint64_t avma,
     return std::nullopt;
   Module& module = module_of(pid, code);
   if (!module.data) {
-    module.data = std::make_unique<ModuleSymbols>(open_again(pid, code), code.file->path,
-                                                  debug_files_, objects::SymbolKind::kData);
+    const Spender::Scope scope(module.payer);
+    auto opened = open_again(pid, code);
+    if (auto* image = std::get_if<objects::Image>(&opened))
+      image->pay_by(module.payer);
+    module.data = std::make_unique<ModuleSymbols>(std::move(opened), code.file->path, debug_files_,
+                                                  objects::SymbolKind::kData);
     module.data->release_file();
+    if (!module.payer.is_free() && !module.kept.may_add(module.data->memory_bytes()))
+      module.data->give_up();
   }
   const objects::Image* image = module.data->image();
   const auto start = image != nullptr
@@ -215,8 +236,11 @@ Resolver::SharedModule Resolver::open(SharedModule module, pid_t pid,
     say_refused(*mapping.file);
   if (image != nullptr)
     doubtful_files_ += objects::has_other_inode(*image, *mapping.file) ? 1 : 0;
-  if (!module)
+  if (!module) {
     module = std::make_shared<Module>();
+    module->target = kFirstFile + static_cast<std::uint32_t>(owners_.size());
+    module->payer = payer_of(module->target, image != nullptr ? objects::file_owner(*image) : 0);
+  }
   module->tried_pid = pid;
   ++module->attempts;
   read(*module, std::move(opened), mapping.file->path);
@@ -226,6 +250,10 @@ Resolver::SharedModule Resolver::open(SharedModule module, pid_t pid,
 }
 
 void Resolver::read(Module& module, objects::OpenResult opened, const std::string& path) {
+  const Spender::Scope scope(module.payer);
+  if (auto* file = std::get_if<objects::Image>(&opened))
+    file->pay_by(module.payer);
+  module.is_free = module.payer.is_free();
   module.symbols = std::make_unique<ModuleSymbols>(std::move(opened), path, debug_files_);
   const objects::Image* image = module.symbols->image();
   module.is_library =
@@ -238,6 +266,10 @@ void Resolver::read(Module& module, objects::OpenResult opened, const std::strin
   if (module.inlines && module.inlines->is_empty())
     module.inlines.reset();
   module.symbols->release_file();
+  module.kept = KeptBytes(module.payer);
+  const bool has_room = module.is_free || module.kept.may_add(module.symbols->memory_bytes());
+  if (!module.is_free && (!has_room || module.payer.has_lost()))
+    give_up(module);
 }
 
 void Resolver::say_refused(const stream::MappedFile& file) {
@@ -257,6 +289,7 @@ void Resolver::expect_jit(std::uint32_t pid) {
     jit.path = fmt::format("/tmp/perf-{}.map", status->pid_in_namespace);
     jit.root_of = static_cast<pid_t>(pid);
     jit.owner = status->effective_uid;
+    jit.payer = payer_of(pid, jit.owner);
     check_process(jit, pid);
   } else {
     jit = of_ended(pid);
@@ -268,12 +301,13 @@ Resolver::Jit Resolver::of_ended(std::uint32_t pid) {
   Jit jit;
   jit.path = fmt::format("/tmp/perf-{}.map", pid);
   jit.owner = ::geteuid();
+  jit.payer = payer_of(pid, jit.owner);
   jit.is_checked = true;
   return jit;
 }
 
 /// Forgets the files of a process that has only the recorded PID, once that is known.
-void Resolver::check_process(Jit& jit, std::uint32_t pid) const {
+void Resolver::check_process(Jit& jit, std::uint32_t pid) {
   const bool is_elsewhere = boot_ != 0 && boot_ != boot_number();
   if (jit.is_checked || (time_ns_ == 0 && !is_elsewhere))
     return;
@@ -299,9 +333,9 @@ void Resolver::expect_jit_dump(std::uint32_t pid, const std::string& path) {
 }
 
 void Resolver::open_dump(Jit& jit, const std::string& path) {
-  auto opened = JitDump::open(path, jit.owner, jit.root_of);
+  auto opened = JitDump::open(path, jit.owner, jit.root_of, &jit.payer);
   if (std::holds_alternative<JitMapFailure>(opened) && jit.root_of != 0)
-    opened = JitDump::open(path, jit.owner);  // the process has ended since
+    opened = JitDump::open(path, jit.owner, 0, &jit.payer);  // the process has ended since
   if (auto* dump = std::get_if<JitDump>(&opened)) {
     jit.dump = std::make_unique<JitDump>(std::move(*dump));
     jit.dump_path = path;
@@ -326,6 +360,9 @@ void Resolver::advance_jit(std::uint32_t pid, std::uint64_t time_ns,
     jit.asked.erase(first, behind);
     on_change(start, end);
   };
+  if (!jit.dump && !jit.file)
+    return;
+  const Spender::Scope scope(jit.payer);
   if (jit.dump)
     jit.dump->advance(time_ns, forget);
   if (jit.file)
@@ -397,10 +434,11 @@ Resolved Resolver::jit(std::uint32_t pid, std::uint64_t avma) {
 Resolved Resolver::from_perf_map(Jit& jit, std::uint32_t pid, std::uint64_t avma) {
   const std::string module = fmt::format("/tmp/perf-{}.map", pid);
   if (!jit.file && !jit.is_opened) {
-    auto opened = JitMapFile::open(jit.path, jit.owner, jit.root_of);
+    const Spender::Scope scope(jit.payer);
+    auto opened = JitMapFile::open(jit.path, jit.owner, jit.root_of, &jit.payer);
     if (std::holds_alternative<JitMapFailure>(opened) && jit.root_of != 0)
-      opened =
-          JitMapFile::open(module, jit.owner);  // the process has ended, but its file still exists
+      // The process has ended, but its file still exists.
+      opened = JitMapFile::open(module, jit.owner, 0, &jit.payer);
     if (auto* file = std::get_if<JitMapFile>(&opened))
       jit.file = std::make_unique<JitMapFile>(std::move(*file));
     else

@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/budget.h"
 #include "names/dwarf/inlines.h"
 #include "names/jit_dump.h"
 #include "names/jit_map.h"
@@ -56,6 +57,7 @@ struct Resolved {
       functions;       ///< the innermost inlined function first; the function with the frame last
   std::string module;  ///< "[kernel.kallsyms]", "[vdso]", or path of the file, perf map or jitdump
   Unnamed unnamed;
+  std::uint32_t payer = 0;  ///< the target of Resolver::budget() that pays for the names; 0: none
 };
 
 /// The number of lines in symbol files that were malformed or exceeded a limit.
@@ -71,18 +73,21 @@ struct SkippedLines {
 /// too large, the end not read"; empty if there are none.
 std::string describe(const SkippedLines& skipped);
 
+/// What reading the files of a stream may cost, besides those of root: 60 s of CPU time, then 10 %
+/// of a CPU, half of the memory that this process may have, at most 8 GiB, and 1 GiB of names.  The
+/// symbols and debug information of clang, 1.5 GB, take as much memory, and some seconds.
+[[nodiscard]] Budget::Limits reading_limits();
+
 class Resolver {
  public:
   using Say = std::function<void(const std::string&)>;
 
   /// `say` receives a message, once for each reason, when a whole class of frames has no symbols.
   /// `search` describes the places of separate debug files.
+  /// `limits` are those of reading_limits() if they are empty.
   explicit Resolver(Say say, Detail detail = {}, std::string kallsyms = "/proc/kallsyms",
-                    objects::DebugSearch search = {})
-      : say_(std::move(say)),
-        detail_(detail),
-        kallsyms_(std::move(kallsyms)),
-        debug_files_(std::move(search)) {}
+                    objects::DebugSearch search = {},
+                    const std::optional<Budget::Limits>& limits = {});
 
   /// `mapping` is the mapping at `avma`; null if nothing was mapped.
   Resolved user(std::uint32_t pid, std::uint64_t avma, const stream::Mapping* mapping);
@@ -126,11 +131,19 @@ class Resolver {
   /// Did Go build the file with that path?  False if the file was not opened.
   [[nodiscard]] bool is_go(std::string_view path) const { return go_files_.contains(path); }
 
+  /// What reading of files may cost.  Its targets below kFirstFile are processes.
+  [[nodiscard]] Budget& budget() noexcept { return budget_; }
+  static constexpr std::uint32_t kFirstFile = 1U << 30;
+
   /// Returns the skipped lines of all files read so far.
   [[nodiscard]] SkippedLines skipped_lines() const;
 
  private:
   struct Module {
+    Spender payer;   ///< of what reads the file; all that follows may use it
+    KeptBytes kept;  ///< of the symbols
+    bool is_free = false;
+    std::uint32_t target = 0;  ///< of the budget
     std::unique_ptr<ModuleSymbols> symbols;
     std::unique_ptr<Inlines> inlines;  ///< null: not wanted, or no debug information
     /// The names of `inlines`, by the place of their linkage name in memory.
@@ -146,6 +159,7 @@ class Resolver {
     std::string path;   ///< of the perf map
     pid_t root_of = 0;  ///< process whose root it is below; 0: our root, the process has ended
     uid_t owner = 0;
+    Spender payer = {};
     bool is_opened = false;
     bool is_checked = false;           ///< that the process is the recorded one
     std::unique_ptr<JitMapFile> file;  ///< null: there is no readable perf map
@@ -157,10 +171,11 @@ class Resolver {
     bool has_other_tables = false;
   };
 
-  static Jit of_ended(std::uint32_t pid);
-  static void forget_process(Jit& jit, std::uint32_t pid);
+  Jit of_ended(std::uint32_t pid);
+  void forget_process(Jit& jit, std::uint32_t pid);
+  Spender payer_of(std::uint32_t target, uid_t owner);
   static void open_dump(Jit& jit, const std::string& path);
-  void check_process(Jit& jit, std::uint32_t pid) const;
+  void check_process(Jit& jit, std::uint32_t pid);
   static void add_skipped(const Jit& jit, SkippedLines& to);
   [[nodiscard]] Resolved script(const stream::ScriptFunction& function, std::uint64_t lines) const;
   using SharedModule = std::shared_ptr<Module>;
@@ -171,6 +186,9 @@ class Resolver {
   objects::OpenResult open_again(std::uint32_t pid, const stream::Mapping& mapping);
   void read(Module& module, objects::OpenResult opened, const std::string& path);
   void say_refused(const stream::MappedFile& file);
+  static void give_up(Module& module);
+  Resolved resolve(Module& module, std::uint32_t pid, std::uint64_t avma,
+                   const stream::Mapping& mapping);
   std::vector<Function> functions_at(Module& module, std::uint64_t svma) const;
   static std::unique_ptr<unwind::UnwindTable> table_of(const JitFrames& frames);
   Resolved jit(std::uint32_t pid, std::uint64_t avma);
@@ -181,7 +199,9 @@ class Resolver {
   Detail detail_;
   std::string kallsyms_;  ///< path
   objects::BuildIdCache cache_ = objects::BuildIdCache::of_user();
-  objects::DebugFinder debug_files_;  ///< must outlive modules_
+  std::unordered_map<std::uint32_t, uid_t> owners_;  ///< of the budget's targets
+  Budget budget_;                                    ///< must outlive modules_, as the next
+  objects::DebugFinder debug_files_;
   objects::SharedFiles files_{&cache_};
   std::map<std::pair<const stream::MappedFile*, std::uint32_t>, SharedModule> modules_;
   /// Opened modules.  Two files with one build id are two modules: its author chooses a build id.

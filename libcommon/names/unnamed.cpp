@@ -42,6 +42,8 @@ const char* describe(Unnamed reason) {
       return "in files stripped of symbols";
     case Unnamed::kNotCovered:
       return "outside all symbols of their file";
+    case Unnamed::kTooCostly:
+      return "in files that take too much time or memory to read (BUDGET in pe-symbolize(1))";
   }
   return "";
 }
@@ -59,6 +61,8 @@ Unnamed reason_of(NoName why) {
       return Unnamed::kStripped;
     case NoName::kNotCovered:
       return Unnamed::kNotCovered;
+    case NoName::kTooCostly:
+      return Unnamed::kTooCostly;
     case NoName::kNotRegular:
     case NoName::kUnreadable:
     case NoName::kNotElf:

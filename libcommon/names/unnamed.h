@@ -29,8 +29,9 @@ enum class Unnamed : std::uint8_t {
   kFileUnusable,  ///< not ELF, damaged, not a regular file
   kStripped,      ///< the file has no symbols, or only exported ones
   kNotCovered,    ///< the file has symbols, but none covers the address
+  kTooCostly,     ///< reading the file takes more time or memory than the budget allows
 };
-inline constexpr std::size_t kUnnamedReasons = 14;
+inline constexpr std::size_t kUnnamedReasons = 15;
 
 /// Returns a text such as "in files stripped of symbols", for the closing line.
 const char* describe(Unnamed reason);

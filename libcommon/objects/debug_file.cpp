@@ -38,11 +38,12 @@ bool is_equal(Bytes a, Bytes b) { return std::equal(a.begin(), a.end(), b.begin(
 
 std::optional<std::uint32_t> crc_of(const Image& image) {
   std::array<std::byte, std::size_t{64} * 1024> block;
+  constexpr std::size_t kTurnsOfBlock = 2;
   std::uint32_t crc = 0;
   for (std::uint64_t at = 0; at < image.size_bytes();) {
     const auto piece = std::span(block).first(
         static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), image.size_bytes() - at)));
-    if (!image.read_at(at, piece))
+    if (!image.may_go_on(kTurnsOfBlock) || !image.read_at(at, piece))
       return std::nullopt;
     crc = crc32(crc, piece);
     at += piece.size();
@@ -73,7 +74,7 @@ bool has_debug_info(const Image& image) noexcept {
 }
 
 std::optional<DebugFile> DebugFinder::separate(const Image& image, const std::string& path) {
-  const Wanted wanted{image.build_id(), file_owner(image)};
+  const Wanted wanted{image, image.build_id()};
   if (auto found = by_build_id(wanted))
     return found;
   if (auto found = by_link(image, path))
@@ -97,7 +98,7 @@ std::optional<DebugFile> DebugFinder::alternate(const Image& holder, const std::
     refuse(path, DebugRefusal::kBadLink);
     return std::nullopt;
   }
-  const Wanted wanted{link->build_id, file_owner(holder)};
+  const Wanted wanted{holder, link->build_id};
   if (auto found = by_build_id(wanted))
     return found;
   const bool is_absolute = link->path.starts_with('/');
@@ -112,14 +113,17 @@ std::optional<Image> DebugFinder::mini(const Image& image, const std::string& pa
   if (section == nullptr)
     return std::nullopt;
   const auto packed = image.read(*section, kMaxMiniPackedBytes);
-  auto bytes = packed ? unxz(*packed, kMaxMiniBytes) : std::nullopt;
+  auto bytes =
+      packed && image.may_hold(kMaxMiniBytes) ? unxz(*packed, kMaxMiniBytes) : std::nullopt;
   if (!bytes) {
     refuse(path + "(.gnu_debugdata)", DebugRefusal::kTooLarge);
     return std::nullopt;
   }
   OpenResult opened = Image::from_memory(std::move(*bytes));
-  if (auto* mini = std::get_if<Image>(&opened))
+  if (auto* mini = std::get_if<Image>(&opened)) {
+    mini->share_payer_of(image);
     return std::move(*mini);
+  }
   refuse(path + "(.gnu_debugdata)", DebugRefusal::kUnusable);
   return std::nullopt;
 }
@@ -172,7 +176,7 @@ std::optional<DebugFile> DebugFinder::by_link(const Image& image, const std::str
     refuse(path, DebugRefusal::kBadLink);
     return std::nullopt;
   }
-  const Wanted wanted{image.build_id(), file_owner(image), link->crc};
+  const Wanted wanted{image, image.build_id(), link->crc};
   for (const std::string& folder : folders_of_link(path))
     if (auto found = take_if_same(folder + link->file, wanted))
       return found;
@@ -204,8 +208,10 @@ std::vector<std::string> DebugFinder::folders_of_link(const std::string& path) c
 }
 
 std::optional<DebugFile> DebugFinder::take_if_same(const std::string& path, const Wanted& wanted) {
-  const auto& [build_id, owner, crc] = wanted;
-  auto image = open(path, owner);
+  const auto& [of, build_id, crc] = wanted;
+  auto image = open(path, file_owner(of));
+  if (image)
+    image->share_payer_of(of);
   // A link may lead from a stripped file to itself.
   if (!image || (!has_symtab(*image) && !has_debug_info(*image)))
     return std::nullopt;

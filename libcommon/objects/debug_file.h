@@ -92,8 +92,8 @@ class DebugFinder {
  private:
   /// The properties that a debug file must have.
   struct Wanted {
+    const Image& of;  ///< the program
     Bytes build_id;
-    uid_t owner;                            ///< of the program
     std::optional<std::uint32_t> crc = {};  ///< for a file without a build id
   };
   std::optional<DebugFile> by_build_id(const Wanted& wanted);

@@ -131,6 +131,9 @@ std::optional<SymbolTableBuilder::Names> SymbolTableBuilder::add_names(const Ima
       table.bytes > image.size_bytes() ||
       offset + table.bytes > std::numeric_limits<std::uint32_t>::max() - 1)
     return std::nullopt;
+  // The table of entries will take room, too.
+  if (!image.may_hold(2 * (offset + table.bytes)))
+    return std::nullopt;
   names.resize(offset + table.bytes + 1);
   if (!image.read_at(table.file_offset,
                      std::as_writable_bytes(std::span(names).subspan(offset, table.bytes)))) {
@@ -146,7 +149,10 @@ void SymbolTableBuilder::add_symbols(const Image& image, const Section& symbols,
   const std::uint64_t count = symbols.bytes / sizeof(Sym);
   for (std::uint64_t first = 0; first < count; first += chunk.size()) {
     chunk.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kChunkSymbols, count - first)));
-    if (symbols.file_offset > image.size_bytes() ||
+    constexpr std::size_t kTurnsOfChunk = 64, kCopies = 2;
+    if (!image.may_go_on(kTurnsOfChunk) ||
+        !image.may_hold(table_.names_.size() + kCopies * sizeof(Candidate) * candidates_.size()) ||
+        symbols.file_offset > image.size_bytes() ||
         !image.read_at(symbols.file_offset + first * sizeof(Sym),
                        std::as_writable_bytes(std::span(chunk)))) {
       table_.damaged_ = true;

@@ -54,6 +54,7 @@ const std::vector<char32_t>& FrameNames::at(const heap::Frame& frame) {
     return numbers;
   const stream::Mapping mapping = mapping_of(frame);
   const names::Resolved resolved = resolver_.user(pid_, avma, &mapping);
+  costly_places_ += resolved.unnamed == names::Unnamed::kTooCostly ? 1 : 0;
   for (const names::Function& function : resolved.functions)
     numbers.push_back(number_of(text_of(function, resolved.module)));
   return numbers;

@@ -29,6 +29,8 @@ class FrameNames {
   /// Returns the number of a text.
   char32_t number_of(const std::string& text);
   [[nodiscard]] const std::string& text(char32_t number) const { return *texts_[number]; }
+  /// Returns the number of places without names, because reading their files takes too much.
+  [[nodiscard]] std::uint64_t costly_places() const noexcept { return costly_places_; }
 
  private:
   struct FileLess {
@@ -56,6 +58,7 @@ class FrameNames {
   std::set<stream::MappedFile, FileLess> files_;  ///< the mappings point to these
   std::unordered_map<Place, std::vector<char32_t>, PlaceHash> known_;  ///< of the process
   std::unordered_map<std::string, char32_t> numbers_;
+  std::uint64_t costly_places_ = 0;
   std::vector<const std::string*> texts_;  ///< in numbers_, whose nodes do not move
 };
 

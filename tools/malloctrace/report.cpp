@@ -296,6 +296,9 @@ void Report::append_hidden(std::string& text) const {
     text += fmt::format("\n  not shown: {} of {} that allocated nothing in the last {}\n",
                         counted(bytes, "byte"), counted(sites, "site"),
                         seconds(*choice_.leak_age_ns / kNsPerMs));
+  if (names_.costly_places() > 0)
+    text += fmt::format("\n  without names: {} {}\n", counted(names_.costly_places(), "place"),
+                        names::describe(names::Unnamed::kTooCostly));
 }
 
 }  // namespace pe::malloctrace

@@ -57,7 +57,7 @@ Annotator::Place Annotator::name(const stream::Session& session, std::uint32_t p
     advice_.see(pid, session.processes().space(pid), resolved);
   ids_.clear();
   for (const names::Function& function : resolved.functions)
-    ids_.push_back(symbol_id(function, resolved.module));
+    ids_.push_back(symbol_id(function, resolved.module, resolved.payer));
   writer_.write_location(entry.is_kernel ? stream::kKernelPid : pid, entry.lookup_address, ids_);
   return {counts_.module_number(resolved.module), resolved.unnamed};
 }
@@ -95,8 +95,10 @@ Annotator::Place Annotator::name_unmapped(const stream::Session& session, std::u
   return unmapped_place_;
 }
 
-/// Returns the number of a function of a module; writes a SYMBOL first if it is new.
-std::uint64_t Annotator::symbol_id(const names::Function& function, const std::string& module) {
+/// Returns the number of a function of a module; writes a SYMBOL first if it is new.  A target of
+/// the budget, which is not 0, pays for it, or gets the number of an unknown function.
+std::uint64_t Annotator::symbol_id(const names::Function& function, const std::string& module,
+                                   std::uint32_t payer) {
   constexpr std::uint32_t kNotOfACompiler = stream::kSymbolKernel | stream::kSymbolJit |
                                             stream::kSymbolScript | stream::kSymbolUnresolved;
   const bool is_simplified = simplify_ && (function.flags & kNotOfACompiler) == 0;
@@ -106,6 +108,9 @@ std::uint64_t Annotator::symbol_id(const names::Function& function, const std::s
   for (const std::string_view text :
        {std::string_view(name), std::string_view(module), std::string_view(function.file)})
     key_.append(text).append(1, '\0');
+  if (payer != 0 && !symbol_ids_.contains(key_) &&
+      !Spender(resolver_.budget(), payer).may_write(key_.size()))
+    return symbol_id({"[unknown]", stream::kSymbolUnresolved}, module);
   const auto [item, is_new] = symbol_ids_.try_emplace(key_, symbol_ids_.size() + 1);
   if (is_new)
     writer_.write_symbol({.id = item->second,

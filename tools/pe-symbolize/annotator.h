@@ -50,7 +50,8 @@ class Annotator {
              const stream::CallChainEntry& entry);
   Place name_unmapped(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
   void name_data(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
-  std::uint64_t symbol_id(const names::Function& function, const std::string& module);
+  std::uint64_t symbol_id(const names::Function& function, const std::string& module,
+                          std::uint32_t payer = 0);
 
   stream::StreamWriter& writer_;
   names::Resolver& resolver_;

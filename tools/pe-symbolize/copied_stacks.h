@@ -23,9 +23,11 @@ class CopiedStacks {
       : session_(session),
         resolver_(resolver),
         unwinder_(session.history(), {.may_continue = may_continue,
-                                      .table_at = [this](std::uint32_t pid, std::uint64_t avma) {
-                                        return resolver_.jit_table(pid, avma);
-                                      }}) {}
+                                      .table_at =
+                                          [this](std::uint32_t pid, std::uint64_t avma) {
+                                            return resolver_.jit_table(pid, avma);
+                                          },
+                                      .budget = &resolver.budget()}) {}
   CopiedStacks(const CopiedStacks&) = delete;
   CopiedStacks(CopiedStacks&&) = delete;
   CopiedStacks& operator=(const CopiedStacks&) = delete;

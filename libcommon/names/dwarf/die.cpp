@@ -4,29 +4,29 @@
 namespace pe::names {
 namespace {
 
-/// Returns `next` if it is after `die` and the budget covers the distance; spends that.
-std::optional<Dwarf_Die> if_ahead(Dwarf_Die& die, Dwarf_Die& next, Budget& budget) {
+/// Returns `next` if it is after `die` and the effort covers the distance; spends that.
+std::optional<Dwarf_Die> if_ahead(Dwarf_Die& die, Dwarf_Die& next, Effort& effort) {
   const Dwarf_Off from = dwarf_dieoffset(&die);
   const Dwarf_Off to = dwarf_dieoffset(&next);
-  if (to <= from || !budget.spend(to - from))
+  if (to <= from || !effort.spend(to - from))
     return std::nullopt;
   return next;
 }
 
 }  // namespace
 
-std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Budget& budget) {
+std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Effort& effort) {
   Dwarf_Die child;
   if (dwarf_child(&die, &child) != 0)
     return std::nullopt;
-  return if_ahead(die, child, budget);
+  return if_ahead(die, child, effort);
 }
 
-std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Budget& budget) {
+std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Effort& effort) {
   Dwarf_Die sibling;
   if (dwarf_siblingof(&die, &sibling) != 0)
     return std::nullopt;
-  return if_ahead(die, sibling, budget);
+  return if_ahead(die, sibling, effort);
 }
 
 std::string_view text_of(Dwarf_Die& die, unsigned attribute) {

@@ -9,39 +9,49 @@
 #include <optional>
 #include <string_view>
 
+#include "base/budget.h"
+
 namespace pe::names {
 
 /// The remaining cost that a walk may have: bytes of entries skipped, and ranges checked.
-class Budget {
+class Effort {
  public:
-  explicit Budget(std::uint64_t units) : left_(units) {}
-  /// Spends `units`; returns false once the budget is used up.
+  /// `spender` pays for the time; null: no limits.
+  explicit Effort(std::uint64_t units, Spender* spender = nullptr)
+      : left_(units), spender_(spender) {}
+  /// Spends `units`; returns false once they are used up, or nobody pays.
   bool spend(std::uint64_t units) {
+    constexpr std::uint64_t kUnitsOfTurn = 1024;
     left_ = units < left_ ? left_ - units : 0;
+    if (spender_ != nullptr &&
+        !spender_->may_go_on(1 + static_cast<std::size_t>(units / kUnitsOfTurn)))
+      left_ = 0;
     return left_ > 0;
   }
   [[nodiscard]] bool is_spent() const { return left_ == 0; }
+  [[nodiscard]] Spender* spender() const noexcept { return spender_; }
 
  private:
   std::uint64_t left_;
+  Spender* spender_;
 };
 
 /// Returns the entry's first child; nullopt if there is none.
-std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Budget& budget);
+std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Effort& effort);
 /// Returns the next entry with the same parent.  An invalid entry may claim that its sibling
 /// precedes it; this ends the list.
-std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Budget& budget);
+std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Effort& effort);
 
 /// Calls `visit(low, high)` for each non-empty code range of the entry, until `visit` returns
 /// false.
 template <typename Visit>
-void for_each_range(Dwarf_Die& die, Budget& budget, Visit&& visit) {
+void for_each_range(Dwarf_Die& die, Effort& effort, Visit&& visit) {
   Dwarf_Addr base = 0;
   Dwarf_Addr low = 0;
   Dwarf_Addr high = 0;
   std::ptrdiff_t at = 0;
   // dwarf_ranges(3) returns a positive number for the next call, 0 at the end, -1 for an error.
-  while ((at = dwarf_ranges(&die, at, &base, &low, &high)) > 0 && budget.spend(1))
+  while ((at = dwarf_ranges(&die, at, &base, &low, &high)) > 0 && effort.spend(1))
     if (low < high && !visit(low, high))
       return;
 }

@@ -80,10 +80,15 @@ bool may_hold_inlined(int tag) {
 /// Maps addresses to units and functions.
 class Inlines::Units {
  public:
-  /// `alt` is the file that several images share (dwz(1)); it may have no bytes.
-  Units(DebugImage main, DebugImage alt, std::unique_ptr<SplitUnits> split)
-      : main_(std::move(main)), alt_(std::move(alt)), split_units_(std::move(split)) {
-    if (main_.get() == nullptr)
+  /// `alt` is the file that several images share (dwz(1)); it may have no bytes.  `spender` pays
+  /// for all; null: no limits.
+  Units(DebugImage main, DebugImage alt, std::unique_ptr<SplitUnits> split, Spender* spender)
+      : main_(std::move(main)),
+        alt_(std::move(alt)),
+        split_units_(std::move(split)),
+        effort_(kMaxSteps, spender),
+        kept_bytes_(spender != nullptr ? KeptBytes(*spender) : KeptBytes()) {
+    if (main_.get() == nullptr || !keep(main_.image().bytes.size() + alt_.image().bytes.size()))
       return;
     // Otherwise libdw would search for an alternate file, if the image had a link to one.
     if (alt_.get() != nullptr)
@@ -105,12 +110,14 @@ class Inlines::Units {
     if (function_range == nullptr ||
         dwarf_offdie(tree.dwarf, function_range->entry, &function) == nullptr) {
       SourceFrame nameless;  // a thunk that the compiler has generated
-      set_line(unit, svma, nameless);
+      if (may_read_lines(tree, unit))
+        set_line(unit, svma, nameless);
       return nameless.line > 0 ? std::vector{nameless} : std::vector<SourceFrame>{};
     }
-    Dwarf_Die* const lines_of = with_lines ? &unit : nullptr;
+    const bool may_have_lines = with_lines && may_read_lines(tree, unit);
+    Dwarf_Die* const lines_of = may_have_lines ? &unit : nullptr;
     std::vector<SourceFrame> frames = frames_at(body_of(tree, function), address, lines_of);
-    if (with_lines)
+    if (may_have_lines)
       set_line(unit, svma, frames.back());
     std::reverse(frames.begin(), frames.end());
     return frames;
@@ -123,7 +130,8 @@ class Inlines::Units {
     Dwarf* dwarf = nullptr;  ///< handle of the image with the entries
     Dwarf_Addr bias = 0;     ///< subtracted from all addresses in that image
     Dwarf_Addr address_mask = ~Dwarf_Addr{0};
-    Ranges functions;
+    std::optional<bool> may_read_lines = {};  ///< whether its table of lines is not too large
+    Ranges functions = {};
     std::unordered_map<const void*, Body> bodies = {};  ///< by the function's place in memory
   };
 
@@ -132,10 +140,13 @@ class Inlines::Units {
     Dwarf_Off next = 0;
     std::size_t header_bytes = 0;
     while (dwarf_nextcu(main_.get(), at, &next, &header_bytes, nullptr, nullptr, nullptr) == 0 &&
-           next > at && !budget_.is_spent()) {
+           next > at && !effort_.is_spent()) {
       Dwarf_Die unit;
       const Dwarf_Off entry = at + header_bytes;
       at = next;
+      constexpr std::size_t kBytesOfUnit = 1024;  // in libdw
+      if (!keep(kBytesOfUnit))
+        break;
       if (dwarf_offdie(main_.get(), entry, &unit) == nullptr ||
           (dwarf_tag(&unit) != DW_TAG_compile_unit && dwarf_tag(&unit) != DW_TAG_skeleton_unit))
         continue;
@@ -149,10 +160,33 @@ class Inlines::Units {
 
   void add_ranges(Dwarf_Die& die, Ranges& to) {
     const Dwarf_Off entry = dwarf_dieoffset(&die);
-    for_each_range(die, budget_, [&](Dwarf_Addr low, Dwarf_Addr high) {
+    for_each_range(die, effort_, [&](Dwarf_Addr low, Dwarf_Addr high) {
+      constexpr std::size_t kAtOnce = 1024;  // malicious entries can share their ranges
+      if (range_count_++ % kAtOnce == 0 && !keep(kAtOnce * sizeof(Range)))
+        return false;
       to.add({low, high, entry});
       return true;
     });
+  }
+
+  /// Returns whether there is room for so many bytes more.
+  bool keep(std::size_t bytes) { return kept_bytes_.may_add(bytes); }
+
+  /// libdw expands a unit's whole table of lines, and keeps it.
+  bool may_read_lines(Tree& tree, Dwarf_Die& unit) {
+    constexpr std::size_t kBytesOfOpcode = 48;
+    if (!tree.may_read_lines) {
+      const Bytes section = main_.image().section(".debug_line");
+      const std::uint64_t offset = number_of(unit, DW_AT_stmt_list);
+      ByteReader table(section.subspan(std::min<std::uint64_t>(offset, section.size())));
+      constexpr std::uint32_t kDwarf64 = 0xffff'ffff;
+      std::uint64_t bytes = table.take<std::uint32_t>().value_or(0);
+      if (bytes == kDwarf64)
+        bytes = table.take<std::uint64_t>().value_or(0);
+      bytes = std::min<std::uint64_t>(bytes, section.size());
+      tree.may_read_lines = keep(kBytesOfOpcode * static_cast<std::size_t>(bytes));
+    }
+    return *tree.may_read_lines;
   }
 
   Tree& tree_of(Dwarf_Die& unit) {
@@ -169,6 +203,8 @@ class Inlines::Units {
     if (split_units_)
       tree.split = std::make_unique<DwarfHandle>(
           split_units_->find(*skeleton, main_.image(), skeleton_parts_));
+    if (tree.split && !keep(tree.split->image().bytes.size()))
+      tree.split.reset();
     auto root = tree.split ? split_unit(tree.split->get(), skeleton->unit_id) : std::nullopt;
     if (!root)
       return tree;
@@ -181,7 +217,7 @@ class Inlines::Units {
   }
 
   void add_functions(Dwarf_Die& unit, Ranges& functions) {
-    names_.list_functions(unit, budget_,
+    names_.list_functions(unit, effort_,
                           [&](Dwarf_Die& function) { add_ranges(function, functions); });
     functions.sort();
   }
@@ -201,31 +237,31 @@ class Inlines::Units {
     return body;
   }
 
-  static void read_body(Dwarf_Die& function, Body& body) {
-    Budget budget(kMaxStepsOfLookup);
+  void read_body(Dwarf_Die& function, Body& body) const {
+    Effort effort(kMaxStepsOfLookup, effort_.spender());
     std::vector<std::uint32_t> path{0};  // the entries around the current one
     body.entries.push_back({function, 0, 0, 0});
-    std::optional<Dwarf_Die> at = first_child(function, budget);
+    std::optional<Dwarf_Die> at = first_child(function, effort);
     while (!path.empty()) {
       if (!at) {
         Entry& entry = body.entries[path.back()];
         entry.end = static_cast<std::uint32_t>(body.entries.size());
         path.pop_back();
-        at = path.empty() ? std::nullopt : next_sibling(entry.die, budget);
+        at = path.empty() ? std::nullopt : next_sibling(entry.die, effort);
       } else if (may_hold_inlined(dwarf_tag(&*at)) && body.size() < kMostKept &&
-                 add_entry(*at, body, budget)) {
+                 add_entry(*at, body, effort)) {
         path.push_back(static_cast<std::uint32_t>(body.entries.size() - 1));
-        at = path.size() <= kMaxDepth ? first_child(*at, budget) : std::nullopt;
+        at = path.size() <= kMaxDepth ? first_child(*at, effort) : std::nullopt;
       } else {
-        at = next_sibling(*at, budget);
+        at = next_sibling(*at, effort);
       }
     }
   }
 
   /// Returns false for an entry without code.
-  static bool add_entry(Dwarf_Die& die, Body& body, Budget& budget) {
+  static bool add_entry(Dwarf_Die& die, Body& body, Effort& effort) {
     const auto first = static_cast<std::uint32_t>(body.ranges.size());
-    for_each_range(die, budget, [&](Dwarf_Addr low, Dwarf_Addr high) {
+    for_each_range(die, effort, [&](Dwarf_Addr low, Dwarf_Addr high) {
       body.ranges.emplace_back(low, high);
       return body.size() < kMostKept;
     });
@@ -283,7 +319,7 @@ class Inlines::Units {
     frame.linkage_name = text_of(die, DW_AT_linkage_name);
     if (frame.linkage_name.empty())
       frame.linkage_name = text_of(die, DW_AT_MIPS_linkage_name);
-    frame.name = frame.linkage_name.empty() ? names_.of(die, budget_) : text_of(die, DW_AT_name);
+    frame.name = frame.linkage_name.empty() ? names_.of(die, effort_) : text_of(die, DW_AT_name);
     return frame;
   }
 
@@ -310,7 +346,9 @@ class Inlines::Units {
   DwarfHandle alt_;
   std::unique_ptr<SplitUnits> split_units_;  ///< null: do not search units in other files
   SkeletonParts skeleton_parts_;
-  Budget budget_{kMaxSteps};
+  Effort effort_;
+  KeptBytes kept_bytes_;
+  std::size_t range_count_ = 0;
   FullNames names_;
   Ranges units_;
   std::unordered_map<Dwarf_Off, Tree> trees_;  ///< by unit
@@ -319,8 +357,8 @@ class Inlines::Units {
 
 Inlines::Inlines(const objects::Image& image) {
   if (is_linked(image))
-    units_ =
-        std::make_unique<Units>(make_debug_image(image, kMaxDebugBytes), DebugImage(), nullptr);
+    units_ = std::make_unique<Units>(make_debug_image(image, kMaxDebugBytes), DebugImage(), nullptr,
+                                     image.spender());
 }
 
 Inlines::Inlines(const objects::Image& image, const std::string& path,
@@ -345,7 +383,8 @@ Inlines::Inlines(const objects::Image& image, const std::string& path,
   }
   units_ = std::make_unique<Units>(
       std::move(main), std::move(alt),
-      std::make_unique<SplitUnits>(finder, std::move(paths), objects::file_owner(image), left));
+      std::make_unique<SplitUnits>(finder, std::move(paths), objects::file_owner(image), left),
+      image.spender());
 }
 
 Inlines::~Inlines() = default;

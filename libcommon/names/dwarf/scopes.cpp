@@ -76,7 +76,7 @@ std::optional<Dwarf_Off> Scopes::around(Dwarf_Off entry) const {
   return innermost == kNoScope ? std::nullopt : std::optional(scopes_[innermost].entry);
 }
 
-void FullNames::list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction& on_function) {
+void FullNames::list_functions(Dwarf_Die& unit, Effort& effort, const OnFunction& on_function) {
   struct Step {
     Dwarf_Die entry;
     std::uint32_t scope;  // its number; kNoScope: not a scope, or not entered
@@ -84,10 +84,10 @@ void FullNames::list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction
   Scopes& scopes = scopes_[unit.addr];
   scopes = {};
   std::vector<Step> path;  // the current entry of each level
-  std::optional<Dwarf_Die> at = first_child(unit, budget);
+  std::optional<Dwarf_Die> at = first_child(unit, effort);
   while (at || !path.empty()) {
     if (!at) {
-      at = next_sibling(path.back().entry, budget);
+      at = next_sibling(path.back().entry, effort);
       if (at && path.back().scope != Scopes::kNoScope)
         scopes.close(path.back().scope, dwarf_dieoffset(&*at));
       path.pop_back();
@@ -101,32 +101,32 @@ void FullNames::list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction
       on_function(*at);
     const std::uint32_t parent = path.empty() ? Scopes::kNoScope : path.back().scope;
     path.push_back({*at, Scopes::kNoScope});
-    at = is_scope(tag) && !is_declaration && path.size() < kMaxNesting ? first_child(*at, budget)
+    at = is_scope(tag) && !is_declaration && path.size() < kMaxNesting ? first_child(*at, effort)
                                                                        : std::nullopt;
     if (at)
       path.back().scope = scopes.open(dwarf_dieoffset(&path.back().entry), parent);
   }
 }
 
-const Scopes& FullNames::scopes_of(Dwarf_Die& unit, Budget& budget) {
+const Scopes& FullNames::scopes_of(Dwarf_Die& unit, Effort& effort) {
   if (const auto known = scopes_.find(unit.addr); known != scopes_.end())
     return known->second;
-  list_functions(unit, budget, [](Dwarf_Die&) {});
+  list_functions(unit, effort, [](Dwarf_Die&) {});
   return scopes_[unit.addr];
 }
 
-std::optional<Dwarf_Die> FullNames::around(Dwarf_Die& entry, Budget& budget) {
+std::optional<Dwarf_Die> FullNames::around(Dwarf_Die& entry, Effort& effort) {
   Dwarf_Die unit;
   if (dwarf_diecu(&entry, &unit, nullptr, nullptr) == nullptr)
     return std::nullopt;
-  const auto offset = scopes_of(unit, budget).around(dwarf_dieoffset(&entry));
+  const auto offset = scopes_of(unit, effort).around(dwarf_dieoffset(&entry));
   Dwarf_Die scope;
   if (!offset || dwarf_offdie(dwarf_cu_getdwarf(entry.cu), *offset, &scope) == nullptr)
     return std::nullopt;
   return scope;
 }
 
-std::string_view FullNames::of(Dwarf_Die& function, Budget& budget) {
+std::string_view FullNames::of(Dwarf_Die& function, Effort& effort) {
   Dwarf_Die unit;
   const std::string_view plain = text_of(function, DW_AT_name);
   if (plain.empty() || dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr ||
@@ -135,14 +135,14 @@ std::string_view FullNames::of(Dwarf_Die& function, Budget& budget) {
   const Dwarf_Die declaration = declaration_of(function);
   const auto [name, is_new] = names_.try_emplace(declaration.addr);
   if (is_new)
-    name->second = full_name(declaration, budget);
+    name->second = full_name(declaration, effort);
   return name->second;
 }
 
-std::string FullNames::full_name(Dwarf_Die declaration, Budget& budget) {
+std::string FullNames::full_name(Dwarf_Die declaration, Effort& effort) {
   std::string name(text_of(declaration, DW_AT_name));
   for (std::size_t level = 0; level < kMaxNesting; ++level) {
-    const auto scope = around(declaration, budget);
+    const auto scope = around(declaration, effort);
     if (!scope)
       break;
     declaration = declaration_of(*scope);

@@ -47,16 +47,16 @@ class FullNames {
 
   /// Calls `on_function` for each function of a unit, also for those in namespaces, classes and
   /// other functions.
-  void list_functions(Dwarf_Die& unit, Budget& budget, const OnFunction& on_function);
+  void list_functions(Dwarf_Die& unit, Effort& effort, const OnFunction& on_function);
 
   /// Returns the name of a function, with its scopes if the unit is C++.  The view lives as long as
   /// this object.
-  std::string_view of(Dwarf_Die& function, Budget& budget);
+  std::string_view of(Dwarf_Die& function, Effort& effort);
 
  private:
-  const Scopes& scopes_of(Dwarf_Die& unit, Budget& budget);
-  std::string full_name(Dwarf_Die declaration, Budget& budget);
-  std::optional<Dwarf_Die> around(Dwarf_Die& entry, Budget& budget);
+  const Scopes& scopes_of(Dwarf_Die& unit, Effort& effort);
+  std::string full_name(Dwarf_Die declaration, Effort& effort);
+  std::optional<Dwarf_Die> around(Dwarf_Die& entry, Effort& effort);
 
   // The key is the place of the entry in memory, because units may be in several files.
   std::unordered_map<const void*, Scopes> scopes_;

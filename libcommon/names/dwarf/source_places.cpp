@@ -80,12 +80,12 @@ class SourcePlaces::Reader {
     std::size_t header_bytes = 0;
     while (!found && !is_empty() &&
            dwarf_nextcu(main_.get(), at, &next, &header_bytes, nullptr, nullptr, nullptr) == 0 &&
-           next > at && !budget_.is_spent()) {
+           next > at && !effort_.is_spent()) {
       Dwarf_Die unit;
       const Dwarf_Off entry = at + header_bytes;
       at = next;
       if (dwarf_offdie(main_.get(), entry, &unit) != nullptr)
-        names_.list_functions(unit, budget_, [&](Dwarf_Die& function) {
+        names_.list_functions(unit, effort_, [&](Dwarf_Die& function) {
           if (!found && is_abstract(function) && is_named(function, name))
             found = place_of(function);
         });
@@ -98,7 +98,7 @@ class SourcePlaces::Reader {
     if (text_of(function, DW_AT_name) != last_part(name))
       return false;
     const std::string_view wanted = std::string_view(name).substr(0, name.find('('));
-    return wanted == last_part(name) || names_.of(function, budget_) == wanted;
+    return wanted == last_part(name) || names_.of(function, effort_) == wanted;
   }
 
   static InlinedFunction place_of(Dwarf_Die& function) {
@@ -113,7 +113,7 @@ class SourcePlaces::Reader {
   static constexpr std::uint64_t kMaxSteps = std::uint64_t{8} << 30;
 
   DwarfHandle main_, alt_;
-  Budget budget_{kMaxSteps};
+  Effort effort_{kMaxSteps};
   FullNames names_;
 };
 
