@@ -95,6 +95,11 @@ bool AddressSpace::is_unread(std::uint64_t avma) const noexcept {
   return range != nullptr && !range->image && range->is_unread;
 }
 
+bool AddressSpace::is_of_runtime(std::uint64_t avma) const {
+  const Range* range = range_at(ranges_, avma);
+  return range != nullptr && !range->image && rules_ && rules_(avma);
+}
+
 Rule AddressSpace::rule(std::uint64_t avma) {
   Range* range = range_at(ranges_, avma);
   if (range == nullptr)

@@ -74,6 +74,9 @@ class AddressSpace {
   /// Whether `avma` is in code that no file describes and that could not be read.
   [[nodiscard]] bool is_unread(std::uint64_t avma) const noexcept;
 
+  /// Whether `avma` is in code that a runtime knows itself.
+  [[nodiscard]] bool is_of_runtime(std::uint64_t avma) const;
+
   /// The table of an image, and the svma of an address in it.
   struct Place {
     UnwindTable* table;

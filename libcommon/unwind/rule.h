@@ -6,6 +6,7 @@
 //
 //     bits 27-30  kind
 //     bits 16-26  where the frame pointer was saved, in words below the CFA; 0: not saved, keep it
+//                 (kSavedStackPointer: where the stack pointer was saved, in words above it)
 //     bits  0-15  the CFA's distance from its register, in words (kPlt: see there)
 //
 // The CFA (canonical frame address) is the stack pointer's value in the caller after the return.
@@ -25,6 +26,9 @@ enum class RuleKind : std::uint8_t {
   /// CFA = *(frame pointer - words), the caller's frame pointer = *frame pointer.  The return
   /// address is right below the CFA, or if the slot is 1, right above that frame pointer.
   kRealigned,
+  /// CFA = *(stack pointer + slot words) + words, the caller's frame pointer right below the return
+  /// address, which is right below the CFA.
+  kSavedStackPointer,
   kEnd,            ///< the outermost frame: its return address is undefined
   kGeneral,        ///< anything else that the table describes
   kNone,           ///< executable, but no table describes it

@@ -3,7 +3,7 @@
 
 namespace pe::unwind {
 
-static_assert(static_cast<unsigned>(RuleKind::kNotExecutable) < 8, "three bits in the tags");
+static_assert(static_cast<unsigned>(RuleKind::kNone) < 8, "three bits in the tags");
 
 RuleCache::RuleCache() : tables_(std::make_unique<Tables>()) { clear(); }
 

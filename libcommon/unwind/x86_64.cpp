@@ -107,6 +107,15 @@ Step follow_realigned(Rule rule, FrameState& state, const StackView& stack) noex
   return step;
 }
 
+Step follow_saved(Rule rule, FrameState& state, const StackView& stack) noexcept {
+  constexpr std::uint32_t kSlot = 2;
+  const auto saved = stack.read(state.sp + kWordBytes * rule.frame_pointer_slot());
+  // A wild value could wrap.
+  if (!saved || *saved > stack.end())
+    return Step::kNotCaptured;
+  return enter_caller(state, stack, *saved, rule.cfa_words(), kSlot);
+}
+
 }  // namespace
 
 bool is_supported(const objects::Image& image) noexcept { return image.is_x86_64(); }
@@ -156,6 +165,8 @@ Step execute(Rule rule, FrameState& state, const StackView& stack) noexcept {
       return follow_plt(rule, state, stack);
     case RuleKind::kRealigned:
       return follow_realigned(rule, state, stack);
+    case RuleKind::kSavedStackPointer:
+      return follow_saved(rule, state, stack);
     case RuleKind::kEnd:
       return Step::kEndOfStack;
     case RuleKind::kGeneral:

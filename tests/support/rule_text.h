@@ -27,6 +27,8 @@ inline std::string to_string(Rule rule) {
       return fmt::format("plt {}", rule.cfa_words());
     case RuleKind::kRealigned:
       return fmt::format("cfa=*(rbp-{}) rbp=*rbp{}", bytes, slot == 0 ? "" : " ip=*(rbp+8)");
+    case RuleKind::kSavedStackPointer:
+      return fmt::format("cfa=*(rsp+{})+{} rbp=cfa-16", architecture::kWordBytes * slot, bytes);
     case RuleKind::kEnd:
       return "end";
     case RuleKind::kGeneral:

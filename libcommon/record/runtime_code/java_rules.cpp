@@ -2,9 +2,10 @@
 #include "record/runtime_code/java_rules.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/byte_reader.h"
@@ -113,14 +114,61 @@ std::optional<Rule> rule_of_epilogue(Bytes code) {
   return std::nullopt;
 }
 
+/// Returns how far an instruction moves the stack pointer up, in bytes: pushes, pops, additions and
+/// subtractions; 0 for others.
+std::int64_t bytes_popped(Bytes code) {
+  constexpr std::int64_t kWord = unwind::architecture::kWordBytes;
+  if (const auto subtraction = subtraction_at(code))
+    return -std::int64_t{subtraction->size};
+  if (starts_with(code, {0x48, 0x83, 0xc4}) && code.size() > 3)  // add rsp, N
+    return std::to_integer<std::int8_t>(code[3]);
+  if (starts_with(code, {0x48, 0x8d, 0x64, 0x24}) && code.size() > 4)  // lea rsp, [rsp + N]
+    return std::to_integer<std::int8_t>(code[4]);
+  for (const auto& wide : {std::initializer_list<unsigned>{0x48, 0x81, 0xc4},
+                           std::initializer_list<unsigned>{0x48, 0x8d, 0xa4, 0x24}})
+    if (starts_with(code, wide) && code.size() >= wide.size() + sizeof(std::int32_t)) {
+      std::int32_t size = 0;
+      std::memcpy(&size, code.data() + wide.size(), sizeof size);
+      return size;
+    }
+  if (starts_with(code, {0x41}))
+    code = code.subspan(1);
+  if (code.empty())
+    return 0;
+  constexpr unsigned kPush = 0x50, kPop = 0x58, kEnd = 0x60;
+  const auto byte = std::to_integer<unsigned>(code.front());
+  constexpr unsigned kOperation = 0x38, kPushOperation = 0x30;  // of the byte after ff
+  const bool is_push = (byte >= kPush && byte < kPop) || byte == 0x68 || byte == 0x6a ||
+                       byte == 0x9c ||
+                       (byte == 0xff && code.size() > 1 &&
+                        (std::to_integer<unsigned>(code[1]) & kOperation) == kPushOperation);
+  const bool is_pop = (byte >= kPop && byte < kEnd) || byte == 0x8f || byte == 0x9d;
+  return is_push ? -kWord : is_pop ? kWord : 0;
+}
+
+/// Whether code does not go on after an instruction: hlt, ud2, int3.
+bool ends_here(Bytes code) {
+  return starts_with(code, {0xf4}) || starts_with(code, {0x0f, 0x0b}) || starts_with(code, {0xcc});
+}
+
+bool is_call(Bytes code) {
+  constexpr unsigned kOperation = 0x38, kCall = 0x10;  // of the byte after ff
+  if (starts_with(code, {0x41}))
+    code = code.subspan(1);
+  return starts_with(code, {0xe8}) || (starts_with(code, {0xff}) && code.size() > 1 &&
+                                       (std::to_integer<unsigned>(code[1]) & kOperation) == kCall);
+}
+
 /// Follows code from an instruction to where it leaves its function, and keeps track of the stack
 /// pointer on the way.
 class WayOut {
  public:
   explicit WayOut(Bytes code) : code_(code), seen_(code.size()) {}
 
-  /// Returns the rule of the instruction at `at`; nullopt if no way out is found.
-  std::optional<Rule> from(std::size_t at) {
+  /// Returns the first rule that `accepts` of the instruction at `at`; nullopt if there is none.
+  /// `may_jump` tells whether an indirect jump leaves the function.
+  template <typename Accepts>
+  std::optional<Rule> from(std::size_t at, bool may_jump, Accepts accepts) {
     constexpr std::size_t kMostInstructions = 4000;
     std::vector<Path> paths{{.at = at}};
     for (std::size_t i = 0; i < kMostInstructions && !paths.empty(); ++i) {
@@ -131,13 +179,18 @@ class WayOut {
       seen_[path.at] = true;
       const Bytes rest = code_.subspan(path.at);
       const auto instruction = unwind::decode_x86_64(rest);
-      if (!instruction)
+      if (!instruction || ends_here(rest))
         continue;
       using Flow = unwind::Instruction::Flow;
-      if (instruction->flow == Flow::kReturn || instruction->flow == Flow::kIndirectJump)
-        return path.rule();
-      if (!path.follow(rest))
-        return kByFramePointer;
+      const bool leaves = instruction->flow == Flow::kReturn ||
+                          (instruction->flow == Flow::kIndirectJump && may_jump);
+      if (is_call(rest) && !first_call_)
+        first_call_ = path;
+      const auto rule = leaves ? path.rule() : path.follow(rest);
+      if (rule && accepts(*rule))
+        return rule;
+      if (rule || leaves || path.is_lost || instruction->flow == Flow::kIndirectJump)
+        continue;
       path.at += instruction->bytes;
       Path jumped = path;
       jumped.at += static_cast<std::size_t>(instruction->target);  // beyond the code if negative
@@ -149,69 +202,62 @@ class WayOut {
     return std::nullopt;
   }
 
+  /// Returns the rule in a method with frames of `words`, from the first call that from() came
+  /// across: there, nothing is pushed.  nullopt if there was none.
+  [[nodiscard]] std::optional<Rule> by_first_call(std::uint32_t words) const {
+    constexpr std::int64_t kWord = Path::kWord;
+    if (!first_call_ || first_call_->popped_bytes < 0 || first_call_->popped_bytes % kWord != 0)
+      return std::nullopt;
+    const auto at_call = words + static_cast<std::uint32_t>(first_call_->popped_bytes / kWord);
+    if (!first_call_->saved_at)
+      return Rule(RuleKind::kStackPointer, at_call, kSlot);
+    return Rule(RuleKind::kSavedStackPointer, at_call,
+                static_cast<std::uint32_t>(*first_call_->saved_at / kWord));
+  }
+
  private:
   struct Path {
     std::size_t at = 0;
-    std::int64_t popped_bytes = 0;            ///< since the start
+    std::int64_t popped_bytes = 0;            ///< since the start, or since saved_at
     bool is_pushed = false;                   ///< rbp, on the way
+    bool is_lost = false;                     ///< where the stack pointer is, is unknown
     std::optional<std::int64_t> set_at = {};  ///< where rbp was set on the way
     std::optional<std::int64_t> restored_at =
         {};  ///< where rbp was popped that had been pushed before
+    /// Where the stack pointer was popped that had been pushed before.
+    std::optional<std::int64_t> saved_at = {};
 
-    /// Applies an instruction; false if it restores the stack pointer from rbp, which was set
-    /// before.
-    bool follow(Bytes code) {
-      if (starts_with(code, {0xc9})) {  // leave
+    /// Applies an instruction.  Returns a rule if it restores the stack pointer from rbp, which was
+    /// set before the start.
+    std::optional<Rule> follow(Bytes code) {
+      const bool is_leave = starts_with(code, {0xc9});
+      if (is_leave || starts_with(code, {0x48, 0x8b, 0xe5})) {  // mov rsp, rbp
         if (!set_at)
-          return false;
+          return kByFramePointer;
         popped_bytes = *set_at;
-        pop_frame_pointer();
+        if (is_leave)
+          pop_frame_pointer();
       } else if (starts_with(code, {0x5d})) {  // pop rbp
         pop_frame_pointer();
-      } else if (starts_with(code, {0x55})) {  // push rbp
-        popped_bytes -= kWord;
-        is_pushed = true;
+      } else if (starts_with(code, {0x5c})) {  // pop rsp
+        is_lost = saved_at || popped_bytes < 0;
+        saved_at = std::exchange(popped_bytes, 0);
       } else if (starts_with(code, {0x48, 0x8b, 0xec}) ||  // mov rbp, rsp
                  starts_with(code, {0x48, 0x89, 0xe5})) {
         set_at = popped_bytes;
-      } else if (const auto change = words_popped(code)) {
-        popped_bytes += kWord * *change;
-      } else if (const auto subtraction = subtraction_at(code)) {
-        popped_bytes -= subtraction->size;
-      } else if (const auto addition = addition_at(code)) {
-        popped_bytes += *addition;
+      } else if (starts_with(code, {0x48, 0x83, 0xe4})) {  // and rsp, N
+        is_lost = true;
+      } else {
+        is_pushed = is_pushed || starts_with(code, {0x55});  // push rbp
+        popped_bytes += bytes_popped(code);
       }
-      return true;
+      return std::nullopt;
     }
 
     void pop_frame_pointer() {
       if (!is_pushed)
         restored_at = popped_bytes;
       popped_bytes += kWord;
-    }
-
-    /// Returns 1 for a pop of another register, -1 for a push.
-    static std::optional<int> words_popped(Bytes code) {
-      if (starts_with(code, {0x41}))
-        code = code.subspan(1);
-      if (code.empty())
-        return std::nullopt;
-      constexpr unsigned kPush = 0x50, kPop = 0x58, kEnd = 0x60;
-      const auto byte = std::to_integer<unsigned>(code.front());
-      if (byte < kPush || byte >= kEnd)
-        return std::nullopt;
-      return byte < kPop ? -1 : 1;
-    }
-
-    /// Returns the number that `add rsp, N` adds.
-    static std::optional<std::int64_t> addition_at(Bytes code) {
-      if (starts_with(code, {0x48, 0x83, 0xc4}) && code.size() > 3)
-        return std::to_integer<std::int64_t>(code[3]);
-      if (!starts_with(code, {0x48, 0x81, 0xc4}) || code.size() < 7)
-        return std::nullopt;
-      std::int32_t size = 0;
-      std::memcpy(&size, code.data() + 3, sizeof size);
-      return size;
     }
 
     [[nodiscard]] std::optional<Rule> rule() const {
@@ -221,43 +267,92 @@ class WayOut {
         return std::nullopt;
       const auto words = static_cast<std::uint32_t>(popped_bytes / kWord) + 1;
       const auto slot = restored_at ? words - static_cast<std::uint32_t>(*restored_at / kWord) : 0U;
-      return Rule(RuleKind::kStackPointer, words, slot);
+      if (!saved_at)
+        return Rule(RuleKind::kStackPointer, words, slot);
+      const bool fits =
+          slot == kSlot && *saved_at % kWord == 0 && *saved_at / kWord <= Rule::kMaxSlot;
+      return fits ? std::optional(Rule(RuleKind::kSavedStackPointer, words,
+                                       static_cast<std::uint32_t>(*saved_at / kWord)))
+                  : std::nullopt;
     }
 
-    static constexpr std::int64_t kWord = 8;
+    static constexpr std::int64_t kWord = unwind::architecture::kWordBytes;
   };
 
   Bytes code_;
   std::vector<bool> seen_;
+  std::optional<Path> first_call_;
+};
+
+/// Whether a call ends at `end`.
+bool call_ends_at(Bytes code, std::size_t end) {
+  constexpr std::size_t kShortest = 2, kLongest = 8;
+  for (std::size_t bytes = kShortest; bytes <= std::min(kLongest, end); ++bytes) {
+    const Bytes call = code.subspan(end - bytes);
+    const auto instruction = is_call(call) ? unwind::decode_x86_64(call) : std::nullopt;
+    if (instruction && instruction->bytes == bytes)
+      return true;
+  }
+  return false;
+}
+
+/// Reads code around an address; empty if it is unreadable.
+struct Surroundings {
+  Surroundings(const runtimes::CodeBlob& blob, std::uint64_t avma, const ReadCode& read) {
+    constexpr std::uint64_t kMostBytes = 8192, kMostBefore = 2048;
+    const std::uint64_t from = std::max(blob.code_start, avma - std::min(avma, kMostBefore));
+    code.resize(std::min(blob.code_end - from, kMostBytes));
+    at = avma - from;
+    if (!read(from, code))
+      code.clear();
+    else if (at + 1 < code.size() && call_ends_at(code, at + 1))
+      ++at;
+  }
+  std::vector<std::byte> code;
+  std::size_t at;  ///< of the instruction, or of that after the call
 };
 
 /// The rule of a stub, whose frame has no known size.
 Rule rule_of_stub(const runtimes::CodeBlob& blob, std::uint64_t avma, const ReadCode& read) {
-  constexpr std::uint64_t kMostBytes = 8192, kMostBefore = 256;
-  const std::uint64_t from = std::max(blob.code_start, avma - std::min(avma, kMostBefore));
-  std::vector<std::byte> code(std::min(blob.code_end - from, kMostBytes));
-  if (!read(from, code))
-    return kByFramePointer;
-  return WayOut(code).from(avma - from).value_or(kByFramePointer);
+  const Surroundings here(blob, avma, read);
+  return WayOut(here.code)
+      .from(here.at, /*may_jump=*/true, [](Rule) { return true; })
+      .value_or(kByFramePointer);
+}
+
+/// The rule of a method whose frame is complete.  Some of its instructions push more: those that
+/// compare and search strings, for example.  The code that follows shows what they will pop.
+Rule rule_of_method(const runtimes::CodeBlob& blob, std::uint64_t avma, const ReadCode& read) {
+  const std::uint32_t words = blob.frame_words;
+  const Rule whole(RuleKind::kStackPointer, words, words > 1 ? kSlot : 0);
+  const Surroundings here(blob, avma, read);
+  if (here.code.empty())
+    return whole;
+  if (const auto rule = rule_of_epilogue(Bytes(here.code).subspan(here.at)))
+    return *rule;
+  // Less than the frame means that the code was not understood.
+  const auto can_be = [&](Rule rule) {
+    return rule.kind() == RuleKind::kSavedStackPointer
+               ? rule.cfa_words() == words
+               : rule.kind() == RuleKind::kStackPointer && rule.cfa_words() >= words &&
+                     rule.frame_pointer_slot() == whole.frame_pointer_slot();
+  };
+  WayOut way(here.code);
+  if (const auto rule = way.from(here.at, /*may_jump=*/false, can_be))
+    return *rule;
+  return words > 1 ? way.by_first_call(words).value_or(whole) : whole;
 }
 
 }  // namespace
 
 Rule java_rule(const runtimes::CodeBlob& blob, std::uint64_t avma, const ReadCode& read) {
-  constexpr std::size_t kEpilogueBytes = 24;
   if (blob.kind == runtimes::CodeBlob::Kind::kInterpreter)
     return kOfInterpreter;
   if (blob.frame_words == 0)
     return rule_of_stub(blob, avma, read);
   if (avma < blob.frame_complete)
     return rule_of_prologue(blob, avma, read);
-  std::array<std::byte, kEpilogueBytes> code{};
-  const auto rest =
-      std::span(code).first(std::min<std::uint64_t>(kEpilogueBytes, blob.code_end - avma));
-  if (read(avma, rest))
-    if (const auto rule = rule_of_epilogue(rest))
-      return *rule;
-  return Rule(RuleKind::kStackPointer, blob.frame_words, blob.frame_words > 1 ? kSlot : 0);
+  return rule_of_method(blob, avma, read);
 }
 
 }  // namespace pe::record

@@ -151,6 +151,7 @@ RuleEntry entry_of(Rule rule) noexcept {
       return entry(kRuleEnd);
     case RuleKind::kNone:
       return entry(kRuleNone);
+    case RuleKind::kSavedStackPointer:  // only of runtimes' code, which the kernel does not walk
     case RuleKind::kGeneral:
     case RuleKind::kNotExecutable:
       break;

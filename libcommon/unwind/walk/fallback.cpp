@@ -2,6 +2,8 @@
 #include "unwind/walk/fallback.h"
 
 #include "unwind/architecture.h"
+#include "unwind/cfi/simple_expression.h"
+#include "unwind/walk/row_step.h"
 
 namespace pe::unwind {
 namespace {
@@ -68,6 +70,40 @@ std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind r
   const bool is_cut_off =
       by_frame_pointer == Step::kNotCaptured && state.fp - stack.end() < kMaxStackBytes;
   return is_cut_off ? Stop::kStackNotCaptured : Stop::kNoUnwindInfo;
+}
+
+std::optional<Step> step_by_copy_of_cfa(AddressSpace& space, const CfiRow& row,
+                                        architecture::Registers& registers,
+                                        const StackView& stack) {
+  using architecture::kWordBytes;
+  constexpr std::uint64_t kMostBytes = 8192;  // from the stack pointer to the CFA
+  const auto load = row.cfa.is_expression ? simple_expression(row.cfa.expression) : std::nullopt;
+  const std::uint64_t sp = registers.state().sp;
+  const std::int64_t offset = load ? load->offset : 0;
+  if (!load || !load->is_load || load->register_number != architecture::kStackPointer ||
+      offset >= 0 || stack.has_word(sp + static_cast<std::uint64_t>(offset)))
+    return std::nullopt;
+  for (std::uint64_t at = sp; at - sp < kMostBytes && stack.has_word(at); at += kWordBytes) {
+    const std::uint64_t cfa = stack.word(at) + load->addend;
+    const auto return_address = cfa > at + kWordBytes && cfa - sp < kMostBytes
+                                    ? stack.read(cfa - kWordBytes)
+                                    : std::nullopt;
+    if (!return_address || *return_address == 0 || !space.place(*return_address - 1))
+      continue;
+    CfiRow found = row;
+    found.cfa = {.is_expression = false,
+                 .register_number = architecture::kStackPointer,
+                 .offset = static_cast<std::int64_t>(cfa - sp),
+                 .expression = {}};
+    return step_row(found, registers, stack);
+  }
+  return std::nullopt;
+}
+
+Stop stop_at_no_code(const AddressSpace& space, const FrameState& state, Frame callee) {
+  const bool is_end =
+      state.ip == 0 && !space.is_of_runtime(callee.address() - (callee.is_exact() ? 0 : 1));
+  return is_end ? Stop::kEndOfStack : Stop::kBadReturnAddress;
 }
 
 Stop stop_of(Step step) noexcept {

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
 #include <variant>
 
 #include "unwind/address_space.h"
+#include "unwind/architecture.h"
+#include "unwind/cfi/cfi_program.h"
 #include "unwind/walk/frame.h"
 #include "unwind/walk/stack_view.h"
 
@@ -22,11 +25,17 @@ std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind r
                                                  FrameState& state, const StackView& stack,
                                                  Frame frame);
 
-/// Returns why a stack ends whose next return address, `state.ip`, is in no code.  Threads of code
-/// without CFI start with 0.
-inline Stop stop_at_no_code(const FrameState& state) noexcept {
-  return state.ip == 0 ? Stop::kEndOfStack : Stop::kBadReturnAddress;
-}
+/// Steps by a row whose CFA was saved below the stack pointer (OpenSSL's sha512), where copies by
+/// the kernel have nothing; nullopt if it is no such row, or no caller was found.  Such code keeps
+/// another copy in its frame, which is searched: the first word that points at a return address
+/// further out.  This is a guess.
+std::optional<Step> step_by_copy_of_cfa(AddressSpace& space, const CfiRow& row,
+                                        architecture::Registers& registers, const StackView& stack);
+
+/// Returns why a stack ends whose next return address, `state.ip`, is in no code; `callee` would
+/// return there.  Threads of code without CFI start with 0.  So do coroutines.  Code of a runtime
+/// is always called: there, 0 is another word than the return address.
+Stop stop_at_no_code(const AddressSpace& space, const FrameState& state, Frame callee);
 
 /// Returns why a stack ends after a step that failed.
 Stop stop_of(Step step) noexcept;

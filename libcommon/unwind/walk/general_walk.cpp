@@ -27,7 +27,13 @@ class GeneralWalk {
       return step_by_stub(rule);
     if (!full || !effort_.spend(*full))
       return Stop::kNoUnwindInfo;
-    const Step step = step_row(full->row, registers_, stack_);
+    source_ = FrameSource::kCfi;
+    Step step = step_row(full->row, registers_, stack_);
+    if (step == Step::kNotCaptured)
+      if (const auto guessed = step_by_copy_of_cfa(space_, full->row, registers_, stack_)) {
+        step = *guessed;
+        source_ = FrameSource::kLeaf;
+      }
     if (needs_another_stack(step, full->row))
       registers_.set(architecture::kStackPointer, 0);  // the place of that stack is unknown
     if (!leads_to_a_frame(step, is_exact_, full->is_signal_frame))
@@ -36,7 +42,6 @@ class GeneralWalk {
     if (!registers_.get(architecture::kFramePointer))
       registers_.set(architecture::kFramePointer, 0);
     is_exact_ = full->is_signal_frame;
-    source_ = FrameSource::kCfi;
     return std::nullopt;
   }
 
@@ -120,7 +125,7 @@ WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
     const FrameState here = walk.state();
     const bool is_exact = walk.frame().is_exact();
     if (count > 1 && !walk.is_frame())
-      return {count - 1, stop_at_no_code(here), here, is_exact};
+      return {count - 1, stop_at_no_code(space, here, out[count - 2]), here, is_exact};
     if (walk.is_elsewhere())
       return {count, Stop::kStackNotCaptured, here, is_exact};
     if (const auto stop = walk.step())

@@ -195,7 +195,7 @@ std::optional<Stop> Walk<Recorder>::step_by_rule(Rule rule, Position& at) {
         --at.count;
         if (at.state.ip == 0)
           recorder_.ends_at_zero(at.state.sp);
-        return stop_at_no_code(at.state);
+        return stop_at_no_code(space_, at.state, out_[at.count - 1]);
       }
       return step_blindly(rule.kind(), at);
     case RuleKind::kNone:
@@ -203,6 +203,7 @@ std::optional<Stop> Walk<Recorder>::step_by_rule(Rule rule, Position& at) {
     case RuleKind::kGeneral:
       return step_by_full_row(at);
     case RuleKind::kRealigned:
+    case RuleKind::kSavedStackPointer:
       recorder_.passes_barrier(at.count - 1);
       break;
     case RuleKind::kStackPointer:
@@ -223,7 +224,13 @@ std::optional<Stop> Walk<Recorder>::step_by_full_row(Position& at) {
   if (!full || !effort_.spend(*full))
     return Stop::kNoUnwindInfo;
   Registers registers = at.count == 1 ? start_.registers : Registers(at.state);
-  const Step step = step_row(full->row, registers, stack_);
+  Step step = step_row(full->row, registers, stack_);
+  FrameSource source = FrameSource::kCfi;
+  if (step == Step::kNotCaptured)
+    if (const auto guessed = step_by_copy_of_cfa(space_, full->row, registers, stack_)) {
+      step = *guessed;
+      source = FrameSource::kLeaf;
+    }
   const bool is_done = leads_to_a_frame(step, at.key != at.state.ip, full->is_signal_frame);
   if (step == Step::kUnknownRegister || (is_done && !registers.get(architecture::kFramePointer)))
     return give_up();
@@ -234,7 +241,7 @@ std::optional<Stop> Walk<Recorder>::step_by_full_row(Position& at) {
   recorder_.passes_barrier(at.count - 1);
   at.state = registers.state();
   return step == Step::kOtherStack ? write_elsewhere(at, full->is_signal_frame)
-                                   : write(at, FrameSource::kCfi, full->is_signal_frame);
+                                   : write(at, source, full->is_signal_frame);
 }
 
 template <typename Recorder>
@@ -273,7 +280,7 @@ Stop Walk<Recorder>::write_elsewhere(Position& at, bool is_exact) {
   if (at.count == out_.size())
     return Stop::kTooDeep;
   if (at.state.ip > Frame::kMaxAddress || (!is_exact && space_.find(at.state.ip - 1) == nullptr))
-    return stop_at_no_code(at.state);
+    return stop_at_no_code(space_, at.state, out_[at.count - 1]);
   recorder_.ends_elsewhere(at.count, at.state.sp);
   out_[at.count++] = Frame(at.state.ip, FrameSource::kCfi, is_exact);
   return Stop::kStackNotCaptured;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The methods of a Java program that was started without any flag have names, between the native functions that
 # call them and that they call: compiled, inlined and interpreted ones; in shares, recursion, callbacks from a
-# sort, lambdas and threads.  No method has a caller that it cannot have.
+# sort, lambdas and threads, and where a method pushes words for a while.  No method has a caller that it cannot have.
 . "$(dirname "$0")/../lib.sh"
 for program in java javac; do command -v $program >/dev/null || skip "no $program"; done
 version=$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p')
@@ -44,13 +44,26 @@ public class Work {
     sink = deflater.deflate(out);
     deflater.end();
   }
+  static final String[] keys = new String[100];
+  static String wanted = "needle";
+  static void compares() {  // the code for it pushes words in the midst of a method
+    int less = 0;
+    for (int i = 0; i < 10000; ++i) if (keys[i % 100].compareTo(keys[i % 99]) < 0) ++less;
+    sink = less;
+  }
+  static void searches() {
+    int found = 0;
+    for (int i = 0; i < 10000; ++i) found += keys[i % 100].indexOf(wanted);
+    sink = found;
+  }
   static void fails(int n) { if (n > 0) fails(n - 1); else throw new IllegalStateException(); }
   static void catches() { for (int i = 0; i < 20; ++i) try { fails(i); } catch (IllegalStateException e) { ++sink; } }
 
-  static void all() { shares(); recursion(); sorts(); compresses(); catches(); }
+  static void all() { shares(); recursion(); sorts(); compresses(); compares(); searches(); catches(); }
   static void worker() { while (true) all(); }
   public static void main(String[] args) throws Exception {
     for (int i = 0; i < in.length; ++i) in[i] = (byte) (i * i >> 3);
+    for (int i = 0; i < keys.length; ++i) keys[i] = "a/common/prefix/of/all/of/the/keys/" + i;
     Thread thread = new Thread(Work::worker);
     thread.setDaemon(true);
     thread.start();
@@ -66,7 +79,7 @@ javac -d "$dir" "$dir/Work.java" || fail 'javac'
 cat >"$dir/pairs.awk" <<'END'
 BEGIN {
   split("fifty<shares thirty<shares twenty<shares shares<all deep<recursion deep<deep bottom<deep recursion<all " \
-        "byValue<sorts key<byValue sorts<all compresses<all fails<catches fails<fails catches<all all<main all<worker " \
+        "byValue<sorts key<byValue sorts<all compresses<all compares<all searches<all fails<catches fails<fails catches<all all<main all<worker " \
         "spin<fifty spin<thirty spin<twenty spin<bottom step<spin main< worker<", pairs, " ")
   for (i in pairs) legal[pairs[i]] = 1
 }
@@ -111,6 +124,11 @@ for engine in $engines; do
   at_least "$engine: compiled, %" 90 "$(of shares ";Work.spin_\[[ji]\]")"
   at_least "$engine: whole recursion, %" 90 "$(of recursion "Work.recursion$mark(Work.deep$mark){201}Work.bottom_")"
   at_least "$engine: native callees, %" 70 "$(of compresses 'Deflater_deflateBytesBytes_\[l\];.*deflate')"
+  for part in compares searches; do
+    grep -E ";Work\.${part}_\[[sji]\]" "$dir/folded" >"$dir/part"
+    expect "$engine: whether $part was met" 1 "$(grep -c -m1 . "$dir/part")"
+    at_least "$engine: $part with the first method, %" 97 "$(share "(JavaCalls::call_helper|StubRoutines).*;Work\.(main|worker)$mark" "$dir/part")"
+  done
   at_least "$engine: callbacks, %" 5 "$(of sorts "java.util.(Arrays|TimSort|ComparableTimSort)\..*;Work.byValue_")"
   expect "$engine: methods that perf reads" 1 "$(perf script -i "$dir/java.pe" 2>/dev/null | grep -c -m1 '\[java-jit\] Work\.[a-z]* Work.java:')"
   expect "$engine: current lines" 1 "$(pe-symbolize -q --lines "$dir/java.pe" | stackfold --lines | grep -c -m1 ';Work.shares:Work.java:16;Work.fifty:Work.java:13;Work.spin:Work.java:\(9\|10\)')"

@@ -98,6 +98,66 @@ BOOST_AUTO_TEST_CASE(a_frame_without_room_is_whole_after_the_push) {
   BOOST_TEST(code.at(3) == kReturn);
 }
 
+BOOST_AUTO_TEST_CASE(what_instructions_of_a_method_push_is_popped_later) {
+  // As string_compare does: push rbp; sub rsp, 32; push rdx; je 16; pop rcx; jmp 20;
+  // 16: add rsp, 8; 20: add rsp, 32; pop rbp; ret
+  const Code code(std::string_view("\x55\x48\x83\xec\x20\x52\x74\x03\x59\xeb\x04"
+                                   "\x48\x83\xc4\x08"
+                                   "\x48\x83\xc4\x20\x5d\xc3",
+                                   21),
+                  6, 5);
+  const char* const more = "cfa=rsp+56 rbp=cfa-16";
+  BOOST_TEST(code.at(5) == kWhole);
+  BOOST_TEST(code.at(6) == more);
+  BOOST_TEST(code.at(8) == more);
+  BOOST_TEST(code.at(9) == kWhole);
+  BOOST_TEST(code.at(11) == more);
+  BOOST_TEST(code.at(15) == kWhole);
+  BOOST_TEST(code.at(19) == kPushed);
+}
+
+BOOST_AUTO_TEST_CASE(a_method_may_pop_its_stack_pointer) {
+  // As string_indexof does: push rbp; sub rsp, 32; mov rcx, rsp; sub rsp, 16; push rcx; push rax;
+  // pop rax; pop rsp; add rsp, 32; pop rbp; ret
+  const Code code(std::string_view("\x55\x48\x83\xec\x20\x48\x8b\xcc\x48\x83\xec\x10\x51\x50"
+                                   "\x58\x5c\x48\x83\xc4\x20\x5d\xc3",
+                                   22),
+                  6, 5);
+  BOOST_TEST(code.at(13) == "cfa=*(rsp+0)+48 rbp=cfa-16");
+  BOOST_TEST(code.at(14) == "cfa=*(rsp+8)+48 rbp=cfa-16");
+  BOOST_TEST(code.at(16) == kWhole);
+}
+
+BOOST_AUTO_TEST_CASE(a_method_that_never_returns_has_pushed_nothing_where_it_calls) {
+  // push rbp; sub rsp, 32; push rdx; pop rcx; call; hlt
+  const Code code(std::string_view("\x55\x48\x83\xec\x20\x52\x59\xe8\x00\x00\x00\x00\xf4", 13), 6,
+                  5);
+  BOOST_TEST(code.at(5) == kWhole);
+  BOOST_TEST(code.at(6) == "cfa=rsp+56 rbp=cfa-16");
+  BOOST_TEST(code.at(7) == kWhole);
+}
+
+BOOST_AUTO_TEST_CASE(a_caller_goes_on_after_its_call) {
+  // push rbp; sub rsp, 32; call; add rsp, 32; pop rbp; ret.  The call's last byte is that of a pop.
+  const Code code(
+      std::string_view("\x55\x48\x83\xec\x20\xe8\x00\x00\x00\x5a\x48\x83\xc4\x20\x5d\xc3", 16), 6,
+      5);
+  BOOST_TEST(code.at(9) == kWhole);
+  // push rdx; call [r10]; pop rdx
+  const Code pushed(
+      std::string_view("\x55\x48\x83\xec\x20\x52\x41\xff\xd2\x5a\x48\x83\xc4\x20\x5d\xc3", 16), 6,
+      5);
+  BOOST_TEST(pushed.at(8) == "cfa=rsp+56 rbp=cfa-16");
+}
+
+BOOST_AUTO_TEST_CASE(code_that_is_not_understood_has_the_frame_that_its_blob_tells) {
+  // push rbp; sub rsp, 32; pop rbp; ret: less than the frame; jmp rax: to another part
+  const Code code(std::string_view("\x55\x48\x83\xec\x20\x90\x90\x5d\xc3", 9), 6, 5);
+  BOOST_TEST(code.at(5) == kWhole);
+  const Code table(std::string_view("\x55\x48\x83\xec\x20\x90\xff\xe0", 8), 6, 5);
+  BOOST_TEST(table.at(5) == kWhole);
+}
+
 BOOST_AUTO_TEST_CASE(stubs_show_where_they_leave_whether_they_have_a_frame) {
   // push rbp; mov rbp, rsp; push rbx; nop; pop rbx; leave; ret
   const Code framed("\x55\x48\x8b\xec\x53\x90\x5b\xc9\xc3", 0, 0);

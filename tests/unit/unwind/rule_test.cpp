@@ -155,6 +155,21 @@ BOOST_AUTO_TEST_CASE(an_interpreters_frame_has_its_return_address_above_the_fram
   BOOST_CHECK((state == FrameState{0x106, place(7), 0x105}));
 }
 
+BOOST_AUTO_TEST_CASE(a_saved_stack_pointer_leads_to_the_frame) {
+  FakeStack stack;
+  stack[3] = place(7);  // below four words and a return address
+  FrameState state{0x5000, place(1), place(5)};
+  const Rule rule(RuleKind::kSavedStackPointer, 5, 2);
+  BOOST_CHECK(execute(rule, state, stack.view()) == Step::kDone);
+  BOOST_CHECK((state == FrameState{0x10b, place(12), 0x10a}));
+  for (const std::uint64_t wild : {place(0) - 64, place(15), ~std::uint64_t{0} - 7}) {
+    stack[3] = wild;
+    FrameState same{0x5000, place(1), place(5)};
+    BOOST_CHECK(execute(rule, same, stack.view()) != Step::kDone);
+    BOOST_CHECK((same == FrameState{0x5000, place(1), place(5)}));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_frame_pointer_outside_of_a_realigned_frame_has_been_restored) {
   FakeStack stack;
   stack[10] = place(9);  // the CFA; rbp is above it, so rbp has been restored and is not read again

@@ -311,6 +311,35 @@ BOOST_AUTO_TEST_CASE(a_return_address_of_zero_is_the_end) {
   BOOST_CHECK(walked.stop == Stop::kEndOfStack);
 }
 
+BOOST_AUTO_TEST_CASE(a_return_address_of_zero_in_code_of_a_runtime_is_no_end) {
+  space = AddressSpace(fake.source(), nullptr, nullptr, [](std::uint64_t) {
+    return std::optional(Rule(RuleKind::kStackPointer, 3));
+  });
+  space.map(FakeCode::mapping());
+  space.map({0x1000, 0x2000, 0, std::nullopt});
+  const Walked walked = walk(0x1800, {1, 2, 0, 4, 5, 6});
+  BOOST_CHECK((walked.addresses() == Addresses{0x1800}));
+  BOOST_CHECK(walked.stop == Stop::kBadReturnAddress);
+  BOOST_CHECK(walk(0x1800, {1, 2, kThree + 4, 4, 5, 0}).stop == Stop::kEndOfStack);
+}
+
+BOOST_AUTO_TEST_CASE(a_cfa_that_was_saved_below_the_copy_is_searched_in_it) {
+  // CFA = *(rsp - 8) + 8
+  FakeCode red(
+      {code({DW_CFA_def_cfa_expression, 5, DW_OP_breg7, 0x78, DW_OP_deref, DW_OP_plus_uconst, 8}),
+       code({DW_CFA_undefined, 16})});
+  space = red.space();
+  const std::uint64_t caller = kFakeCode + 0x101;
+  // The first word points at no return address, the second below itself.
+  const Walked found = walk(kFakeCode, {slot(3), slot(0), slot(5), 12345, 6, caller, 7});
+  BOOST_CHECK((found.addresses() == Addresses{kFakeCode, caller}));
+  BOOST_CHECK(found.stop == Stop::kEndOfStack);
+  BOOST_CHECK(found.frames[1].source() == FrameSource::kLeaf);
+  const Walked lost = walk(kFakeCode, {slot(3), slot(0), 1, 12345, 6, caller, 7});
+  BOOST_CHECK((lost.addresses() == Addresses{kFakeCode}));
+  BOOST_CHECK(lost.stop == Stop::kStackNotCaptured);
+}
+
 BOOST_AUTO_TEST_CASE(frames_that_do_not_grow_end_the_stack) {
   BOOST_CHECK(walk(kBack, {kBack, kBack, kBack}).stop == Stop::kNoProgress);
   BOOST_CHECK(walk(kBased, {1, 2, 3}, kFakeStack - 16).stop == Stop::kNoProgress);
