@@ -83,7 +83,7 @@ std::optional<FoundSymbol> ModuleSymbols::find_svma(std::uint64_t svma) {
   const auto [name, is_new] = names_.try_emplace(symbol->index);
   if (is_new)
     name->second = demangle(symbol->name);
-  return FoundSymbol{name->second, symbol->svma, svma - symbol->svma};
+  return FoundSymbol{name->second, symbol->svma, svma - symbol->svma, symbol->has_size};
 }
 
 std::optional<std::uint64_t> ModuleSymbols::svma_of(std::uint64_t file_offset) const noexcept {

@@ -36,6 +36,7 @@ struct FoundSymbol {
   std::string_view name;     ///< demangled; lives as long as the module
   std::uint64_t start_svma;  ///< of the function or variable
   std::uint64_t offset;      ///< into it, bytes
+  bool has_size;             ///< as in objects::Symbol
 };
 
 /// One module, opened once.  The first look-up reads its symbols.  A symbol is

@@ -18,6 +18,7 @@
 #include "stream/proc/maps.h"
 #include "stream/records/sample.h"
 #include "stream/script_mapping.h"
+#include "unwind/function_starts.h"
 
 namespace pe::names {
 namespace {
@@ -104,11 +105,14 @@ Resolved Resolver::resolve(Module& module, std::uint32_t pid, std::uint64_t avma
       function.name = "[unknown]";
   Function& outermost = functions.back();  // all tools show its name from the symbol table
   outermost.flags = flags;
-  if (const auto found = module.symbols->find(file_offset))
+  const auto found = module.symbols->find(file_offset);
+  const auto beyond = found ? start_after(module, pid, mapping, *found) : std::nullopt;
+  if (found && !beyond)
     outermost.name = found->name;
   if (!outermost.name.empty())
     return {std::move(functions), path, Unnamed::kNone};
-  outermost.name = place_name(module, pid, mapping, file_offset);
+  outermost.name = beyond ? fmt::format("{}+{:#x}", file_name(path), *beyond)
+                          : place_name(module, pid, mapping, file_offset);
   outermost.flags |= stream::kSymbolUnresolved;
   return {std::move(functions), path, reason_of(module.symbols->why_unnamed())};
 }
@@ -140,6 +144,33 @@ std::string Resolver::place_name(Module& module, std::uint32_t pid, const stream
   const auto start = svma && module.ranges ? module.ranges->start_of(*svma) : std::nullopt;
   return fmt::format("{}+{:#x}", file_name(mapping.file->path),
                      start.value_or(svma.value_or(file_offset)));
+}
+
+/// Returns where the function starts that is at an address after `symbol`; nullopt if the address
+/// is in the symbol's own function.
+std::optional<std::uint64_t> Resolver::start_after(Module& module, std::uint32_t pid,
+                                                   const stream::Mapping& mapping,
+                                                   const FoundSymbol& symbol) {
+  constexpr std::uint64_t kMostBytes = 65'536;  // more are of no function that has no size
+  if (symbol.has_size || symbol.offset == 0)
+    return std::nullopt;
+  const auto [known, is_new] = module.starts_after.try_emplace(symbol.start_svma);
+  std::vector<std::uint64_t>& starts = known->second;
+  if (is_new) {
+    auto opened = open_again(pid, mapping);
+    auto* image = std::get_if<objects::Image>(&opened);
+    if (image != nullptr)
+      image->pay_by(module.payer);
+    const auto code = image != nullptr && image->is_x86_64()
+                          ? image->loaded_bytes(symbol.start_svma, kMostBytes)
+                          : std::nullopt;
+    if (code)
+      starts =
+          unwind::function_starts(code->bytes, symbol.start_svma, unwind::FunctionRanges(*image));
+  }
+  const std::uint64_t svma = symbol.start_svma + symbol.offset;
+  const auto after = std::ranges::upper_bound(starts, svma);
+  return after == starts.begin() ? std::nullopt : std::optional(*std::prev(after));
 }
 
 objects::OpenResult Resolver::open_again(std::uint32_t pid, const stream::Mapping& mapping) {

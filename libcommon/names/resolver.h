@@ -150,7 +150,9 @@ class Resolver {
     std::unordered_map<const char*, std::string> demangled;
     bool is_stripped = false;                      ///< except for exported symbols
     std::optional<unwind::FunctionRanges> ranges;  ///< of a stripped file, once needed
-    std::unique_ptr<ModuleSymbols> data;           ///< its variables, once needed
+    /// The starts of other functions after symbols without a size, by their svma.
+    std::map<std::uint64_t, std::vector<std::uint64_t>> starts_after = {};
+    std::unique_ptr<ModuleSymbols> data;  ///< its variables, once needed
     bool is_library = false;
     pid_t tried_pid = 0;  ///< the process of the last attempt
     unsigned attempts = 0;
@@ -183,6 +185,9 @@ class Resolver {
   SharedModule open(SharedModule module, pid_t pid, const stream::Mapping& mapping);
   std::string place_name(Module& module, std::uint32_t pid, const stream::Mapping& mapping,
                          std::uint64_t file_offset);
+  std::optional<std::uint64_t> start_after(Module& module, std::uint32_t pid,
+                                           const stream::Mapping& mapping,
+                                           const FoundSymbol& symbol);
   objects::OpenResult open_again(std::uint32_t pid, const stream::Mapping& mapping);
   void read(Module& module, objects::OpenResult opened, const std::string& path);
   void say_refused(const stream::MappedFile& file);

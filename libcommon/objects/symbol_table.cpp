@@ -50,11 +50,12 @@ Symbol SymbolTable::at(std::uint32_t index) const noexcept {
   const Entry& entry = entries_[index];
   const char* name = names_.data() + entry.name;
   const std::size_t limit = std::min(names_.size() - entry.name, kMaxNameBytes);
-  return {{name, ::strnlen(name, limit)}, entry.svma, entry.bytes, index};
+  return {{name, ::strnlen(name, limit)}, entry.svma, entry.bytes, index, has_size_[index]};
 }
 
 std::size_t SymbolTable::memory_bytes() const noexcept {
-  return entries_.capacity() * sizeof(Entry) + rests_.capacity() * sizeof(Rest) + names_.capacity();
+  return entries_.capacity() * sizeof(Entry) + rests_.capacity() * sizeof(Rest) +
+         names_.capacity() + has_size_.capacity() / 8;
 }
 
 }  // namespace pe::objects

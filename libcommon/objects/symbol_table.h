@@ -31,6 +31,7 @@ struct Symbol {
   std::uint64_t svma;     ///< start of the symbol
   std::uint64_t bytes;    ///< extent of the symbol; clamped to 4 GiB
   std::uint32_t index;    ///< of this symbol in this table, below size()
+  bool has_size;          ///< false: the file states none, so it may be shorter
 };
 
 enum class SymbolKind : std::uint8_t { kCode, kData };
@@ -86,6 +87,7 @@ class SymbolTable {
 
   std::vector<Entry> entries_;  ///< by svma, no two equal
   std::vector<Rest> rests_;     ///< by begin_svma, disjoint
+  std::vector<bool> has_size_;  ///< of entries_
   std::vector<char> names_;     ///< a NUL ends each name and the whole
   bool damaged_ = false;
 };

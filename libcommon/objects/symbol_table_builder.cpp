@@ -269,6 +269,7 @@ void SymbolTableBuilder::make_entries() {
         extent = std::min(extent, open_ends.back() - candidate.svma);
     }
     table_.entries_.push_back({candidate.svma, static_cast<std::uint32_t>(extent), candidate.name});
+    table_.has_size_.push_back(candidate.has_size);
   }
 }
 

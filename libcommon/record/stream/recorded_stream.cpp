@@ -163,8 +163,10 @@ void RecordedStream::write_unwound(const stream::Record& record, const unwind::B
   has_interpreter_samples_ = has_interpreter_samples_ || interpreters_.contains(sample->pid);
   const bool is_complete = (walked.misc & stream::kMiscComplete) != 0;
   const bool is_cut = !script_.stack().empty() && !script_.stack().is_complete;
-  if (is_cut && is_complete)
-    walked.misc ^= stream::kMiscComplete ^ stream::kMiscIncomplete;
+  if (is_cut && is_complete) {
+    walked.misc ^= stream::kMiscWalked;
+    unwinder_->count_cut_script();
+  }
   const auto merged = scripts_.merge(chain, is_complete, script_.stack());
   const auto text = stream::replace_user_copy(walked, *sample, merged, builder_, left_out);
   if (left_out > 0 || is_cut)

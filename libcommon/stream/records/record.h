@@ -67,6 +67,10 @@ inline constexpr std::uint16_t kMiscUnfinished = 1U << 13;
 inline constexpr std::uint16_t kMiscComplete = 1U << 11;
 inline constexpr std::uint16_t kMiscIncomplete = 1U << 12;
 inline constexpr std::uint16_t kMiscWalked = kMiscComplete | kMiscIncomplete;
+/// Returns the bit of a sample whose stack was walked.
+constexpr std::uint16_t misc_of_walk(bool is_complete) noexcept {
+  return is_complete ? kMiscComplete : kMiscIncomplete;
+}
 
 /// The kind of data in an EVENT_UPDATE record; tools/perf: enum event_update_type.
 enum EventUpdate : std::uint64_t { kUpdateUnit = 0, kUpdateName = 2 };

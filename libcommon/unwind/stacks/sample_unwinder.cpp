@@ -7,6 +7,7 @@
 #include "base/file_name.h"
 #include "stream/user_copy.h"
 #include "unwind/architecture.h"
+#include "unwind/stacks/thread_start.h"
 
 namespace pe::unwind {
 namespace {
@@ -83,11 +84,7 @@ AddressSpace& SampleUnwinder::space_of(std::uint32_t pid) {
     return known->second;
   if (spaces_.size() >= kMostProcesses)
     spaces_.clear();
-  // A process may have ended before its samples are read.
-  const CodeSource code = [this, pid](auto avma, auto into) {
-    const std::size_t read = options_.code_at ? options_.code_at(pid, avma, into) : 0;
-    return read > 0 ? read : read_file(pid, avma, into);
-  };
+  const CodeSource code = [this, pid](auto avma, auto into) { return read_code(pid, avma, into); };
   const ImageSource images = [this](std::uint32_t image) { return images_.table(image); };
   TableOfCode tables;
   if (options_.table_at)
@@ -105,6 +102,13 @@ AddressSpace& SampleUnwinder::space_of(std::uint32_t pid) {
 void SampleUnwinder::withdraw_rules(std::uint32_t pid) {
   if (const auto space = spaces_.find(pid); space != spaces_.end())
     space->second.withdraw_rules();
+}
+
+std::size_t SampleUnwinder::read_code(std::uint32_t pid, std::uint64_t avma,
+                                      std::span<std::byte> into) const {
+  // A process may have ended before its samples are read.
+  const std::size_t read = options_.code_at ? options_.code_at(pid, avma, into) : 0;
+  return read > 0 ? read : read_file(pid, avma, into);
 }
 
 /// Reads code from the mapped file.
@@ -153,8 +157,16 @@ std::span<const std::uint64_t> SampleUnwinder::call_chain(const stream::Sample& 
     withdraw_rules(sample.pid);
     walked = walk(sample, start, behind);
   }
-  misc_of_walk_ =
-      walked.result.stop == Stop::kEndOfStack ? stream::kMiscComplete : stream::kMiscIncomplete;
+  // execve(2) has replaced the memory, but not yet the registers: nothing of the program is left.
+  if (walked.result.stop != Stop::kEndOfStack && sample.user_stack.empty() &&
+      is_in_system_call(start.registers))
+    return chain_;
+  if (walked.result.stop != Stop::kEndOfStack && walked.result.frames == 1 &&
+      is_at_start(start.registers, [&](std::uint64_t avma, std::span<std::byte> into) {
+        return read_code(sample.pid, avma, into);
+      }))
+    walked.result.stop = Stop::kEndOfStack;
+  misc_of_walk_ = stream::misc_of_walk(walked.result.stop == Stop::kEndOfStack);
   count(sample, walked);
   if (is_of_runtime)
     add_runtime_frames(sample, start, walked);

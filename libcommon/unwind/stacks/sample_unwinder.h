@@ -97,8 +97,8 @@ class SampleUnwinder {
   static constexpr std::uint64_t kLeastAgreementBytes = 256, kMostAgreementBytes = 16'384;
 
   /// Returns the call chain of a sample of an event with `attr`, in the form of pe-stream(5).  The
-  /// kernel's part is as recorded.  The program's part follows, if the sample carries registers.
-  /// Valid until the next call.
+  /// kernel's part is as recorded.  The program's part follows, if the sample carries registers,
+  /// and execve(2) is not replacing the program. Valid until the next call.
   std::span<const std::uint64_t> call_chain(const stream::Sample& sample,
                                             const perf_event_attr& attr, const Behind& behind = {});
 
@@ -108,6 +108,10 @@ class SampleUnwinder {
 
   /// Counts a stack that was walked elsewhere.  `pid` is its process.
   void count_walked(std::uint32_t pid, std::span<const Frame> frames, Stop stop);
+
+  /// Counts a stack, which was counted as complete, as incomplete: its script's outer frames are
+  /// missing.
+  void count_cut_script() noexcept { --counts_.complete; }
 
   /// Counts a sample whose wanted_memory() was not read, because the budget was used up.
   void count_unread() noexcept { ++counts_.unread; }
@@ -143,6 +147,7 @@ class SampleUnwinder {
     return options_.runtime_code != nullptr && options_.runtime_code->is_in(pid);
   }
   AddressSpace& space_of(std::uint32_t pid);
+  std::size_t read_code(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into) const;
   std::size_t read_file(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into) const;
   Thread& thread_of(std::uint32_t tid);
   bool is_cut_short(const stream::Sample& sample, const WalkStart& start);

@@ -2,6 +2,7 @@
 #include "unwind/stacks/sample_unwinder.h"
 
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -433,6 +434,36 @@ BOOST_AUTO_TEST_CASE(another_program_in_the_process_has_other_code) {
   BOOST_TEST(chain.size() == 2u);
   BOOST_TEST(process.counts().complete == 1u);
   BOOST_TEST(unwind::describe(process.counts()).find("ended in [unknown]") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_is_being_replaced_has_no_stack) {
+  Caught caught = caught_deep();
+  caught.stack.clear();
+  OwnProcess process;
+  const std::vector<std::uint64_t> kernel{PERF_CONTEXT_KERNEL, 0xffffffff81000000};
+  const auto record = [&] {
+    return testing::sample_of(caught, kWhole, PERF_SAMPLE_REGS_ABI_64, kernel);
+  };
+  BOOST_TEST(process.chain(record()).size() == 4u);
+  BOOST_TEST(process.misc_of_walk() == stream::kMiscIncomplete);
+  caught.context.uc_mcontext.gregs[REG_RAX] = -ENOSYS;  // in a system call
+  BOOST_TEST(process.chain(record()) == kernel, boost::test_tools::per_element());
+  BOOST_TEST(process.misc_of_walk() == 0u);
+  BOOST_TEST(process.counts().stacks == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_that_has_run_nothing_has_a_complete_stack) {
+  Caught caught = caught_deep();
+  caught.stack.assign(caught.stack.size(), 1);
+  OwnProcess process;
+  process.chain(testing::sample_of(caught, kWhole));
+  BOOST_TEST(process.misc_of_walk() == stream::kMiscIncomplete);
+  for (int number = 0; number <= REG_RIP; ++number)
+    if (number != REG_RSP && number != REG_RIP)
+      caught.context.uc_mcontext.gregs[number] = 0;
+  BOOST_TEST(process.chain(testing::sample_of(caught, kWhole)).size() == 2u);
+  BOOST_TEST(process.misc_of_walk() == stream::kMiscComplete);
+  BOOST_TEST(process.counts().complete == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_32_bit_program_is_counted_and_not_walked) {

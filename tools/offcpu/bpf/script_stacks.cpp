@@ -34,7 +34,7 @@ void ScriptStacks::merge(std::uint32_t pid, const unwind::StackOfKernel& stack,
     return;
   merger_.count_cut();
   if (is_complete)
-    into.misc ^= stream::kMiscComplete ^ stream::kMiscIncomplete;
+    into.misc ^= stream::kMiscWalked;
 }
 
 void ScriptStacks::describe(record::Closing& closing) const {

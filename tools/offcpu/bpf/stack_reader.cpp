@@ -46,8 +46,7 @@ Stack StackReader::with_user_part(std::vector<std::uint64_t> kernel_part, std::u
   if (user_stack != 0) {
     const unwind::StackOfKernel user_part = object_.stack(user_stack);
     ChainWriter::add_user_part(user_part, stack.chain);
-    stack.misc |=
-        user_part.stop == unwind::kStopEndOfStack ? stream::kMiscComplete : stream::kMiscIncomplete;
+    stack.misc |= stream::misc_of_walk(user_part.stop == unwind::kStopEndOfStack);
     scripts_.merge(pid, user_part, time_ns, stack);
   }
   stack.ip = stack.chain.empty() ? 0 : stack.chain[1];

@@ -13,7 +13,7 @@ stream::Record KernelSamples::record_of(const unwind::Sample& sample) {
   const auto& taken = sample.record;
   std::uint16_t misc = taken.is_kernel_mode != 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
   if (sample.registers.empty() && !sample.stack.frames.empty())  // walked in the kernel
-    misc |= taken.stop == unwind::kStopEndOfStack ? stream::kMiscComplete : stream::kMiscIncomplete;
+    misc |= stream::misc_of_walk(taken.stop == unwind::kStopEndOfStack);
   builder_.begin(PERF_RECORD_SAMPLE, misc)
       .add(taken.cookie)
       .add(taken.ip)

@@ -146,7 +146,7 @@ static __always_inline bool take_sample(void* context, struct task_struct* task,
     record->stop = why;
     if (pass_on == kPassAll ||
         (pass_on == kPassUnfinished && why != kStopEndOfStack && why != kStopTooDeep &&
-         why != kStopNotReadable && why != kStopOutOfTime))
+         (why != kStopNotReadable || scratch->count == 1) && why != kStopOutOfTime))
       error = send_with_copy(scratch);
     else if (!record->user_stack)
       error = send_whole(scratch);
