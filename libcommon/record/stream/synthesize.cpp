@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "stream/build_records.h"
 #include "stream/proc/kernel_start.h"
@@ -16,6 +17,36 @@ namespace {
 bool is_recorded(const stream::MapsLine& map) {
   return map.executable || stream::is_jit_dump_name(map.path);
 }
+
+/// Accepts the mappings of a process in order.  Memory without rights right behind code that the
+/// program has made is its reserve for more code (HotSpot, YJIT).  It becomes a part of the code,
+/// because its use may be noticed only later, and until then no stack leads through it.
+class CodeWithReserve {
+ public:
+  explicit CodeWithReserve(const std::function<void(const stream::MapsLine&)>& write)
+      : write_(write) {}
+
+  void take(const stream::MapsLine& map) {
+    const bool is_reserve = made_ && map.path.empty() && map.start == made_->end && !map.readable &&
+                            !map.writable && !map.executable;
+    if (is_reserve)
+      made_->end = map.end;
+    finish();
+    if (map.executable && map.path.empty())
+      made_ = map;
+    else if (!is_reserve)
+      write_(map);
+  }
+  void finish() {
+    if (made_)
+      write_(*made_);
+    made_.reset();
+  }
+
+ private:
+  const std::function<void(const stream::MapsLine&)>& write_;
+  std::optional<stream::MapsLine> made_;
+};
 
 }  // namespace
 
@@ -62,20 +93,31 @@ void Synthesizer::comm(pid_t pid, pid_t tid, std::string_view comm, std::uint16_
 }
 
 bool Synthesizer::mappings(pid_t pid, const std::function<bool(const stream::MapsLine&)>& is_new) {
-  return stream::for_each_mapping(pid, [&](const stream::MapsLine& map) {
+  const std::function<void(const stream::MapsLine&)> write = [&](const stream::MapsLine& map) {
     if (is_recorded(map) && is_new(map))
       mapping(pid, map);
-  });
+  };
+  CodeWithReserve code(write);
+  const bool is_read =
+      stream::for_each_mapping(pid, [&](const stream::MapsLine& map) { code.take(map); });
+  code.finish();
+  return is_read;
 }
 
 void Synthesizer::mappings(pid_t pid, std::string_view text,
                            const std::function<bool(const stream::MapsLine&)>& is_new) {
+  const std::function<void(const stream::MapsLine&)> write = [&](const stream::MapsLine& map) {
+    if (is_recorded(map) && is_new(map))
+      mapping(pid, map);
+  };
+  CodeWithReserve code(write);
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (const auto map = stream::parse_maps_line(line); map && is_recorded(*map) && is_new(*map))
-      mapping(pid, *map);
+    if (const auto map = stream::parse_maps_line(line))
+      code.take(*map);
   }
+  code.finish();
 }
 
 void Synthesizer::script(pid_t pid, std::uint32_t number, const stream::ScriptFunction& function) {

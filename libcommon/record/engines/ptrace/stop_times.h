@@ -24,6 +24,8 @@ class StopTimes {
     longest_ns_ = std::max(longest_ns_, ns);
     mean_stop_ns_ = moved(mean_stop_ns_, ns, stops_);
   }
+  /// Adds time for which a thread was ready, but had no CPU.
+  void add_wait(std::uint64_t ns) noexcept { waited_ns_ += ns; }
   /// Adds a scan of all threads, which took us `ns` of CPU time.
   void add_round(std::uint64_t ns) noexcept {
     ++rounds_;
@@ -37,6 +39,7 @@ class StopTimes {
 
   [[nodiscard]] std::uint64_t stops() const noexcept { return stops_; }
   [[nodiscard]] std::uint64_t total_ns() const noexcept { return total_ns_; }
+  [[nodiscard]] std::uint64_t waited_ns() const noexcept { return waited_ns_; }
   [[nodiscard]] std::uint64_t longest_ns() const noexcept { return longest_ns_; }
 
   static constexpr double kMostStopped = 0.1, kMostBusy = 0.25;
@@ -51,7 +54,7 @@ class StopTimes {
 
   std::uint64_t wanted_ns_;
   std::uint64_t stops_ = 0, rounds_ = 0;
-  std::uint64_t total_ns_ = 0, longest_ns_ = 0;
+  std::uint64_t total_ns_ = 0, longest_ns_ = 0, waited_ns_ = 0;
   double mean_stop_ns_ = 0, mean_round_ns_ = 0;
 };
 

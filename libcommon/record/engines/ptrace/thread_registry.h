@@ -53,7 +53,7 @@ struct TracedThread {
   std::uint64_t asked_ns = 0;
   std::uint64_t arrived_ns = 0;           ///< when we occupied its CPU to ask it
   std::uint64_t sampled_ns = 0;           ///< when it was last sampled, or first seen
-  unwind::MemoryRange stack = {};         ///< around its stack pointer, after a full copy
+  unwind::MemoryRange stack = {};         ///< its own stack, after a full copy of that
   std::uint64_t stack_read_ns = 0;        ///< when `stack` was looked up
   std::unique_ptr<KeptSample> last = {};  ///< its last sample, with Clock::kWall
 };

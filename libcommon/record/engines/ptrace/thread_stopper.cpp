@@ -46,6 +46,17 @@ bool is_within(const unwind::MemoryRange& stack, std::uint64_t sp) {
   return sp < stack.end && sp >= stack.start - std::min(stack.start, kGrown);
 }
 
+/// Whether a mapping is a thread's own stack.  C libraries keep the thread's control block at its
+/// end, and the kernel puts the first thread's at the top of the address space.  Another mapping is
+/// a heap with the stacks of goroutines or coroutines, and its end says nothing about them.  (Go's
+/// heap has control blocks, too, but seldom at its end.)
+bool is_own_stack(const unwind::MemoryRange& mapping, bool is_first, std::uint64_t thread_pointer) {
+  constexpr std::uint64_t kTop = 0x7ff0'0000'0000;  // minus 32 GiB and more; arch/x86/mm/mmap.c
+  constexpr std::uint64_t kControlBytes = 16'384;
+  return (thread_pointer < mapping.end && mapping.end - thread_pointer <= kControlBytes) ||
+         (is_first && mapping.end > kTop);
+}
+
 constexpr std::size_t kStackPointer = 7;
 constexpr std::size_t kInstruction = 16;
 
@@ -92,13 +103,12 @@ std::uint64_t ThreadStopper::stop_began_ns() const {
 
 std::optional<CopiedSample> ThreadStopper::copy(const TracedThread& thread) {
   CopiedSample sample{.pid = thread.pid, .tid = thread.tid, .cpu = thread.cpu};
-  std::uint64_t thread_pointer = 0;
-  const bool is_alive = read_registers(thread.tid, sample, thread_pointer);
+  const bool is_alive = read_registers(thread.tid, sample, thread_pointer_);
   if (is_alive && sample.is_64_bit) {
     sample.stack = Bytes(copy_).first(copy_stack(thread, sample.registers[kStackPointer]));
     if (auto* const script = scripts_.process(static_cast<std::uint32_t>(thread.pid)))
       sample.script = &script->read_stack(
-          thread.tid, {.thread_pointer = thread_pointer, .is_first = thread.tid == thread.pid});
+          thread.tid, {.thread_pointer = thread_pointer_, .is_first = thread.tid == thread.pid});
   }
   resume(thread.tid, 0);
   sample.time_ns = monotonic_ns();
@@ -124,7 +134,9 @@ void ThreadStopper::look_up_stack(TracedThread& thread, const CopiedSample& samp
   const std::uint64_t now_ns = monotonic_ns();
   const bool is_known = is_within(thread.stack, sp);
   if (!is_known && now_ns - thread.stack_read_ns > kBetweenNs) {
-    thread.stack = mapped_.at(static_cast<std::uint32_t>(thread.pid), sp);
+    const auto mapping = mapped_.at(static_cast<std::uint32_t>(thread.pid), sp);
+    if (is_own_stack(mapping, thread.tid == thread.pid, thread_pointer_))
+      thread.stack = mapping;
     thread.stack_read_ns = now_ns;
   }
   // Grows the buffer here, because first access to new memory is slow, and no thread is stopped

@@ -61,8 +61,9 @@ class ThreadStopper {
   CpuPlace place_;
   MappedRanges mapped_;  ///< for threads' stacks
   std::vector<std::byte> copy_;
-  std::uint64_t woken_ns_ = 0;       ///< when our last wait ended
-  std::uint64_t own_waited_ns_ = 0;  ///< our total wait for a CPU before that
+  std::uint64_t thread_pointer_ = 0;  ///< of the last thread that was copied
+  std::uint64_t woken_ns_ = 0;        ///< when our last wait ended
+  std::uint64_t own_waited_ns_ = 0;   ///< our total wait for a CPU before that
 };
 
 }  // namespace pe::record

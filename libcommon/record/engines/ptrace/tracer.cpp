@@ -65,7 +65,10 @@ bool Tracer::is_wanted(TracedThread& thread, std::uint64_t now_ns) {
   if (thread.state != TracedThread::State::kRunning)
     return false;
   const bool is_wall = request_.clock == Clock::kWall;
+  const std::uint64_t waited_before_ns = thread.seen.waited_ns;
   const bool has_run = thread.update_times();
+  if (waited_before_ns != 0)
+    stop_times_.add_wait(thread.seen.waited_ns - waited_before_ns);
   // A thread that slept, and has had no CPU since, still sleeps.
   if (!has_run && !thread.was_runnable && !is_wall)
     return false;
@@ -129,6 +132,7 @@ void Tracer::sample(TracedThread& thread) {
   stop_times_.add_stop(sample->time_ns - std::max(thread.asked_ns, began_ns));
   const std::uint64_t waited_before_ns = thread.seen.waited_ns;
   thread.update_times();
+  stop_times_.add_wait(thread.seen.waited_ns - waited_before_ns);
   // The time when the thread lost its CPU, to us or earlier to another thread.
   constexpr std::uint64_t kSlackNs = 200'000;
   const std::uint64_t lost_cpu_ns = began_ns - (thread.seen.waited_ns - waited_before_ns);
