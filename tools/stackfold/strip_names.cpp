@@ -147,12 +147,11 @@ class Parts {
     if (files_.size() == kMostFiles)
       files_.push_back(written([this](Writer& writer) { merge_files(writer); }));
     files_.push_back(written([this](Writer& writer) { write_stacks(writer); }));
-    stacks_ = std::make_unique<folded::OrderedStacks>(folded::StackOrder::kStacks);
+    stacks_ = std::make_unique<folded::OrderedStacks>();
     bytes_ = 0;
   }
 
-  std::unique_ptr<folded::OrderedStacks> stacks_ =
-      std::make_unique<folded::OrderedStacks>(folded::StackOrder::kStacks);
+  std::unique_ptr<folded::OrderedStacks> stacks_ = std::make_unique<folded::OrderedStacks>();
   std::size_t bytes_ = 0;
   std::vector<Fd> files_;
   std::string path_ = temporary_path();
