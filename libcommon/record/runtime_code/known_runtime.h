@@ -110,7 +110,10 @@ class RuntimeProcesses : public KnownRuntime {
  protected:
   /// `budget` must outlive this.
   RuntimeProcesses(OnRuntimeFunction on_function, Budget& budget, const Language& language)
-      : on_function_(std::move(on_function)), budget_(budget), language_(language) {}
+      : on_function_(std::move(on_function)),
+        budget_(budget),
+        memory_(budget),
+        language_(language) {}
 
   struct Process {
     [[nodiscard]] bool is_unopened() const noexcept { return !machine && is_forbidden; }
@@ -261,8 +264,8 @@ class RuntimeProcesses : public KnownRuntime {
     const Binary* const binary = examine(pid, process.library);
     if (binary == nullptr)
       return;
-    auto machine = open({[pid](std::uint64_t avma, std::span<std::byte> into) {
-                           return stream::read_memory(static_cast<pid_t>(pid), avma, into);
+    auto machine = open({[this, pid](std::uint64_t avma, std::span<std::byte> into) {
+                           return memory_.read(static_cast<pid_t>(pid), avma, into);
                          },
                          Spender(budget_, pid)},
                         *binary, process.library);
@@ -278,6 +281,7 @@ class RuntimeProcesses : public KnownRuntime {
 
   OnRuntimeFunction on_function_;
   Budget& budget_;
+  stream::MemoryReader memory_;  ///< the machines refer to it
   Language language_;
   std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
   std::unordered_map<const stream::MappedFile*, std::optional<Binary>> binaries_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "stream/proc/memory.h"
 
 namespace pe::record {
 namespace {
@@ -38,8 +37,8 @@ unwind::Behind MemoryBehind::read(const stream::Sample& sample, const perf_event
   }
   if (memory_.size() < bytes)
     memory_.resize(bytes);
-  const std::size_t read = stream::read_memory(static_cast<pid_t>(sample.pid), wanted.start,
-                                               std::span(memory_).first(bytes));
+  const std::size_t read =
+      reader_.read(static_cast<pid_t>(sample.pid), wanted.start, std::span(memory_).first(bytes));
   spend(sample.pid, read);
   const std::size_t shared =
       std::min(sample.user_stack.size(), SampleUnwinder::kMostAgreementBytes);
@@ -76,7 +75,7 @@ std::size_t MemoryBehind::read_code(std::uint32_t pid, std::uint64_t avma,
   if (!may_read(pid, kCostBytes))
     return 0;
   spend(pid, kCostBytes);
-  return stream::read_memory(static_cast<pid_t>(pid), avma, into);
+  return reader_.read(static_cast<pid_t>(pid), avma, into);
 }
 
 void make_behind_records(const unwind::Behind& behind, std::uint64_t time_ns,

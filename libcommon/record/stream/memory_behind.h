@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "stream/proc/memory.h"
 #include "stream/records/sample.h"
 #include "unwind/stacks/sample_unwinder.h"
 
@@ -22,7 +23,7 @@ namespace pe::record {
 class MemoryBehind {
  public:
   /// Each process pays from `budget`, which must outlive this.
-  explicit MemoryBehind(Budget& budget) : budget_(budget) {}
+  explicit MemoryBehind(Budget& budget) : budget_(budget), reader_(budget) {}
 
   /// Returns the memory after the copy of a sample that has just arrived.  It is empty if
   /// `unwinder` does not need it, the process cannot pay for it, or has changed the copy's end.
@@ -38,6 +39,7 @@ class MemoryBehind {
   void spend(std::uint32_t pid, std::size_t bytes);
 
   Budget& budget_;
+  stream::MemoryReader reader_;
   std::vector<std::byte> memory_;
 };
 

@@ -17,7 +17,6 @@
 #include "record/own_rights.h"
 #include "runtimes/scripts/interpreters.h"
 #include "stream/proc/maps.h"
-#include "stream/proc/memory.h"
 #include "unwind/address_table.h"
 #include "unwind/moved_parts.h"
 
@@ -82,9 +81,9 @@ bool may_be_interpreter(std::string_view path) {
   });
 }
 
-runtimes::Memory ScriptReader::memory_of(std::uint32_t pid) const {
-  return {[pid](std::uint64_t avma, std::span<std::byte> into) {
-            return stream::read_memory(static_cast<pid_t>(pid), avma, into);
+runtimes::Memory ScriptReader::memory_of(std::uint32_t pid) {
+  return {[this, pid](std::uint64_t avma, std::span<std::byte> into) {
+            return memory_.read(static_cast<pid_t>(pid), avma, into);
           },
           Spender(budget_, pid)};
 }
@@ -112,6 +111,7 @@ void ScriptReader::follow(const stream::History& history, std::uint64_t time_ns)
 }
 
 void ScriptReader::forget(std::uint32_t pid) {
+  memory_.forget(static_cast<pid_t>(pid));
   unexamined_.erase(pid);
   if (const auto pending = pending_.find(pid); pending != pending_.end()) {
     note_unknown(pending->second);

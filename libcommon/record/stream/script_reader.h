@@ -25,6 +25,7 @@
 #include "runtimes/scripts/layout.h"
 #include "runtimes/scripts/process.h"
 #include "stream/history.h"
+#include "stream/proc/memory.h"
 #include "stream/script_mapping.h"
 
 namespace pe::record {
@@ -35,11 +36,14 @@ bool may_be_interpreter(std::string_view path);
 class ScriptReader {
  public:
   /// All reading draws on `budget`, which must outlive this.
-  explicit ScriptReader(Budget& budget) : budget_(budget) {}
+  explicit ScriptReader(Budget& budget) : budget_(budget), memory_(budget) {}
 
   /// Must be called after each record that `history` has applied, always with the same history.
   /// `time_ns` is that record's time.
   void follow(const stream::History& history, std::uint64_t time_ns);
+
+  /// Reads the memory of processes for the thread that uses this.
+  [[nodiscard]] stream::MemoryReader& memory() noexcept { return memory_; }
 
   /// Examines a program before it is started.
   void expect(const std::string& path);
@@ -109,7 +113,7 @@ class ScriptReader {
     unsigned tries = 0;
   };
 
-  [[nodiscard]] runtimes::Memory memory_of(std::uint32_t pid) const;
+  [[nodiscard]] runtimes::Memory memory_of(std::uint32_t pid);
   void forget(std::uint32_t pid);
   bool try_open(std::uint32_t pid, Pending& pending);
   void retry(std::uint32_t pid);
@@ -126,6 +130,7 @@ class ScriptReader {
   std::uint64_t examine_early(const objects::OpenResult& opened, bool has_name);
 
   Budget& budget_;
+  stream::MemoryReader memory_;                           ///< the processes refer to it
   std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
   std::unordered_map<std::uint32_t, Process> ended_;      ///< by pid
   bool keeps_ended_ = false;

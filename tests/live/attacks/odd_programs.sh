@@ -28,6 +28,8 @@ done
 # this has more tries.
 for _ in 1 2 3 4 5; do survives protecting pe-record --engine signal -F 999 --clock wall; done
 for name in coroutines protecting unmapping loads no_return filter; do survives "$name" malloctrace; done
+# A recorder that reads missing memory of another process must not wait until a thread of that supplies it.
+! can_record --engine ptrace 2>/dev/null || survives userfaults pe-record --engine ptrace -F 499
 
 # A filter of system calls that the recorder does not have may kill the program because of our calls.
 pe-record --engine signal -o "$dir/odd.pe" -- "$PE_DENY" perf_event_open EPERM "$PE_ODD_PROGRAMS" coroutines 0.05 2>"$dir/err"
@@ -58,8 +60,7 @@ done
 for engine in perf bpf ptrace; do
   can_record --engine $engine 2>/dev/null || { echo "skipped: engine $engine cannot record here"; continue; }
   for name in $names; do
-    # Who reads missing memory of another process waits until a thread of it supplies the memory: see CAVEATS.
-    [ "$engine $name" = 'ptrace userfaults' ] || survives "$name" pe-record --engine $engine -F 499
+    survives "$name" pe-record --engine $engine -F 499
   done
 done
 for name in $names; do survives "$name" malloctrace; survives "$name" offcpu; done

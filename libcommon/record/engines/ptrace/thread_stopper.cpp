@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "record/engines/sample_source.h"
-#include "stream/proc/memory.h"
 
 namespace pe::record {
 namespace {
@@ -122,8 +121,8 @@ std::size_t ThreadStopper::copy_stack(const TracedThread& thread, std::uint64_t 
   std::uint64_t wanted = request_.stack_bytes.value_or(kMaxStackBytes);
   if (is_known && !request_.stack_bytes && request_.may_continue)
     wanted = std::min(thread.stack.end - sp, kMostStackBytes);
-  return stream::read_memory(thread.tid, sp,
-                             std::span(copy_).first(std::min(wanted, copy_.size())));
+  return scripts_.memory().read(thread.tid, sp,
+                                std::span(copy_).first(std::min(wanted, copy_.size())));
 }
 
 void ThreadStopper::look_up_stack(TracedThread& thread, const CopiedSample& sample) {
@@ -155,7 +154,7 @@ bool ThreadStopper::is_unchanged(const TracedThread& thread) {
   if (copy_.size() < before.size())
     return false;
   const auto now = std::span(copy_).first(before.size());
-  return stream::read_memory(thread.tid, at->sp, now) == before.size() &&
+  return scripts_.memory().read(thread.tid, at->sp, now) == before.size() &&
          std::equal(now.begin(), now.end(), before.begin());
 }
 
