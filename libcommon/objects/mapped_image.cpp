@@ -45,10 +45,13 @@ bool may_stand_for(const Opened& opened, const stream::MappedFile& recorded) {
 }
 
 std::string map_files_path(pid_t pid, const stream::Mapping& mapping) {
-  return fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end);
+  return fmt::format("/proc/{}/map_files/{:x}-{:x}", stream::live_thread_of(pid), mapping.start,
+                     mapping.end);
 }
 
-std::string program_path(pid_t pid) { return fmt::format("/proc/{}/exe", pid); }
+std::string program_path(pid_t pid) {
+  return fmt::format("/proc/{}/exe", stream::live_thread_of(pid));
+}
 
 /// Checks one file after the other for the recorded build id.
 class BuildIdSearch {
@@ -188,7 +191,8 @@ FileIdentity identity_of_mapping(pid_t pid, const stream::Mapping& mapping) {
   const FileIdentity mapped = identity_at(map_files_path(pid, mapping));
   // The path may lead elsewhere.  That is harmless: who opens the file compares it with this.
   return mapped.is_known() ? mapped
-                           : identity_at(fmt::format("/proc/{}/root{}", pid, mapping.file->path));
+                           : identity_at(fmt::format("/proc/{}/root{}", stream::live_thread_of(pid),
+                                                     mapping.file->path));
 }
 
 FileQuery SharedFiles::query(std::uint32_t pid, const stream::Mapping& mapping) {

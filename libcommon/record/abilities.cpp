@@ -45,7 +45,12 @@ Ability sysctl_value(const char* name, const char* path, std::string more) {
 }
 
 Ability capability(const char* name, Capability which, const char* gives) {
-  return {name, has_capability(which) ? kYes : kNo, gives};
+  if (has_capability(which))
+    return {name, kYes, gives};
+  return {name, kNo,
+          is_in_first_user_namespace() || which == Capability::kSysPtrace
+              ? gives
+              : "one of this user namespace does not count: ask its host"};
 }
 
 /// Tries to open a counter of an event.  Returns 0 or errno.
@@ -166,8 +171,10 @@ Abilities find_abilities() {
       "2: own processes; 1: with the kernel; 0: everything; above 2: possibly nothing"));
   found.lines.push_back(capability("CAP_PERFMON", Capability::kPerfmon, "all of perf_event_open"));
   found.lines.push_back(capability("CAP_BPF", Capability::kBpf, "with CAP_PERFMON: eBPF"));
-  found.lines.push_back(
-      capability("CAP_SYS_PTRACE", Capability::kSysPtrace, "processes of other users"));
+  found.lines.push_back(capability("CAP_SYS_PTRACE", Capability::kSysPtrace,
+                                   is_in_first_user_namespace()
+                                       ? "processes of other users"
+                                       : "processes of this user namespace"));
   found.lines.push_back(
       capability("CAP_SYS_ADMIN", Capability::kSysAdmin, "as CAP_PERFMON and CAP_BPF"));
   add_counters(found);

@@ -14,6 +14,7 @@
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
 #include "record/own_thread.h"
+#include "stream/proc/maps.h"
 
 namespace pe::record {
 
@@ -21,9 +22,10 @@ namespace {
 
 /// Is the process in our mount and user namespaces, where only root and its owner write a file?
 bool is_in_our_namespaces(std::uint32_t pid) {
-  const auto has_same = [pid](std::string_view name) {
+  const pid_t live = stream::live_thread_of(static_cast<pid_t>(pid));
+  const auto has_same = [live](std::string_view name) {
     const FileIdentity own = identity_at(fmt::format("/proc/self/ns/{}", name));
-    const FileIdentity other = identity_at(fmt::format("/proc/{}/ns/{}", pid, name));
+    const FileIdentity other = identity_at(fmt::format("/proc/{}/ns/{}", live, name));
     return own.is_known() && own.device == other.device && own.inode == other.inode;
   };
   return has_same("mnt") && has_same("user");

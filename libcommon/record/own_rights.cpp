@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <string_view>
 
 #include "base/error.h"
 #include "stream/proc/maps.h"
@@ -18,7 +19,19 @@ namespace pe::record {
 
 bool has_capability(Capability capability) {
   const auto status = stream::own_status();
-  return status && (status->effective_capabilities >> static_cast<unsigned>(capability) & 1) != 0;
+  const bool is_effective =
+      status && (status->effective_capabilities >> static_cast<unsigned>(capability) & 1) != 0;
+  const bool counts_in_namespace = capability == Capability::kDacReadSearch ||
+                                   capability == Capability::kKill ||
+                                   capability == Capability::kSysPtrace;
+  return is_effective && (counts_in_namespace || is_in_first_user_namespace());
+}
+
+bool is_in_first_user_namespace() {
+  constexpr std::string_view kFirst = "user:[4026531837]";  // PROC_USER_INIT_INO, linux/proc_ns.h
+  std::array<char, 64> name{};
+  const ssize_t n = ::readlink("/proc/self/ns/user", name.data(), name.size() - 1);
+  return n < 0 || std::string_view(name.data()) == kFirst;  // a kernel without namespaces
 }
 
 std::string_view fix_of_unreadable_processes() {

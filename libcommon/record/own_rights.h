@@ -18,11 +18,16 @@ enum class Capability : std::uint8_t {
   kCheckpointRestore = 40,
 };
 
-/// Returns whether the capability is effective in this process.
+/// Returns whether the capability is effective in this process for what a recorder asks.  In a user
+/// namespace, only those are that the kernel checks there: kDacReadSearch, kKill and kSysPtrace.
 bool has_capability(Capability capability);
 
 /// Returns what the user can do if memory or /proc of a process could not be read.
 std::string_view fix_of_unreadable_processes();
+
+/// Returns whether this process is in the first user namespace, where the kernel checks most
+/// capabilities.
+bool is_in_first_user_namespace();
 
 /// Drops the capabilities that a recorder does not need once everything is open, whatever data it
 /// reads later.  It keeps those to read processes and their files, and to signal its command.  With

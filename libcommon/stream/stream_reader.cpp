@@ -81,6 +81,7 @@ void StreamReader::read_file_header() {
   if (header.data.size != 0) {
     data_end_ = header.data.offset + header.data.size;
     add_feature_records(*data_end_, header.features[0]);
+    has_parts_ = (header.features[0] >> kFeatureDirectory & 1) != 0;
   }
 }
 
@@ -277,12 +278,34 @@ std::optional<Record> StreamReader::note_if_not_expanded() {
 std::optional<Record> StreamReader::next_in_input() {
   for (;;) {
     const auto record = whole_record();
+    if (!record && damage_.empty() && has_parts_ && open_part())
+      continue;
+    if (record && has_parts_ && record->type == kRecordFinishedRound)
+      continue;
     if (!record || record->type != kRecordAuxtrace)
       return record;
     ByteReader body(record->body());
     if (!skip_aux(body.take<std::uint64_t>().value_or(0)))
       return std::nullopt;
   }
+}
+
+/// Goes on with the next file of a folder.  Returns false after the last one, and notes damage if
+/// there is none at all.
+bool StreamReader::open_part() {
+  if (!input_.open_next_part()) {
+    if (!is_in_part_)
+      note_damage(
+          "its samples are in the files data.0, data.1 ..., which are not beside it: "
+          "name the folder of perf record --threads");
+    return false;
+  }
+  is_in_part_ = true;
+  expanded_ = {};
+  data_end_.reset();
+  begin_ = end_ = 0;
+  position_ = 0;
+  return true;
 }
 
 std::optional<Record> StreamReader::whole_record() {

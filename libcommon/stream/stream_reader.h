@@ -4,6 +4,10 @@
 //   perf.data  a header of 104 bytes with the places of the attrs and the records.  Both are read
 //              front to back, so the file may also come through a pipe.  After the records there
 //              are "features"; one of them holds the build ids of files.
+//   folder     of `perf record --threads`: a perf.data file "data", and "data.0", "data.1" and so
+//   on
+//              with more records, those of other threads of perf.  Rounds end in each file alone,
+//              so the reader leaves their ends out: the records are put in order as a whole.
 //
 // A record is {u32 type, u16 misc, u16 size} and size - 8 bytes.  After a size below 8 the next
 // record cannot be found: the reader stops and reports the place.  It returns the content of
@@ -63,6 +67,7 @@ class StreamReader {
   std::optional<Record> whole_record();
   std::optional<Record> note_if_not_expanded();
   bool skip_aux(std::uint64_t bytes);
+  bool open_part();
   void add_event(perf_event_attr attr, Bytes ids);
   bool ensure(std::size_t bytes);
   bool ensure_or_note(std::size_t bytes, const char* what);
@@ -77,6 +82,8 @@ class StreamReader {
   std::size_t begin_ = 0, end_ = 0;  ///< unread bytes of buffer_
   std::uint64_t position_ = 0;       ///< place of begin_ in the input
   bool is_pipe_format_ = false;
+  bool has_parts_ = false;  ///< it is the file "data" of a folder
+  bool is_in_part_ = false;
   std::optional<std::uint64_t> data_end_;    ///< end of the records; nullopt: the input's end
   std::deque<std::vector<std::byte>> made_;  ///< records made from a file's header
   std::vector<std::byte> current_made_;

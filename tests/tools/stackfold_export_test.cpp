@@ -73,6 +73,21 @@ BOOST_AUTO_TEST_CASE(a_pprof_profile_comes_back_as_the_stream_is_folded) {
   check_comes_back(two_processes(), {"--annotate", "--tid"});
 }
 
+BOOST_AUTO_TEST_CASE(a_thread_that_ended_before_its_sample_has_the_number_minus_one) {
+  StreamBuilder stream;
+  constexpr auto kEnded = static_cast<std::uint32_t>(-1);
+  stream.event().sample({.pid = kEnded, .tid = kEnded, .chain = {kUser, 0x1100}});
+  check_comes_back(stream, {"--tid"});
+  const std::string text = stream.round().text();
+  BOOST_TEST(holds(stackfold({}, text).out, ":-1;[unknown] 1\n"));
+  BOOST_TEST(holds(stackfold({"--tid"}, text).out, ":-1--1/-1;[unknown] 1\n"));
+  for (const char* form : {"speedscope", "firefox"}) {
+    const std::string profile = stackfold({"--to", form}, text).out;
+    BOOST_TEST(holds(profile, ":-1"), form);
+    BOOST_TEST(!holds(profile, "4294967295"), form);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(there_is_no_profile_without_a_stack) {
   StreamBuilder nothing;
   const auto r = stackfold({"--to", "pprof"}, nothing.event().round().text());

@@ -62,9 +62,10 @@ bool has_interpreter(const Options& options) {
 }
 
 /// The engines to try, in this order.  The frames of interpreters must be read at the moment of a
-/// sample, as the first two do.  Without counters a command samples itself: that disturbs it least,
-/// leaves the programs that it starts their privileges and debuggers, and shows every CPU's time as
-/// it is, also in virtual machines (CAVEATS in the manual page).  All else is stopped from outside.
+/// sample, as all engines but perf do.  Without counters a command samples itself: that disturbs it
+/// least, leaves the programs that it starts their privileges and debuggers, and shows every CPU's
+/// time as it is, also in virtual machines (CAVEATS in the manual page).  All else is stopped from
+/// outside.
 std::vector<Engine> engines_for(const Options& options) {
   if (options.request.engine != Engine::kAuto)
     return {options.request.engine};
@@ -75,11 +76,13 @@ std::vector<Engine> engines_for(const Options& options) {
     engines.push_back(Engine::kBpf);
   if (is_script && options.not_by_signal.empty())
     engines.push_back(Engine::kSignal);
+  if (is_script && !options.target.is_command && options.not_by_ptrace.empty())
+    engines.push_back(Engine::kPtrace);
   if (is_by_cpu)
     engines.push_back(Engine::kAuto);
   if (options.not_by_signal.empty() && !is_script)
     engines.push_back(Engine::kSignal);
-  if (options.not_by_ptrace.empty())
+  if (options.not_by_ptrace.empty() && std::ranges::find(engines, Engine::kPtrace) == engines.end())
     engines.push_back(Engine::kPtrace);
   return engines;
 }

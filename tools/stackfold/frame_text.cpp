@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "folded/time_root.h"
 #include "names/half_mangled.h"
+#include "stream/proc/process_table.h"
 #include "stream/records/sample.h"
 
 namespace pe::fold {
@@ -113,9 +114,9 @@ std::string root_text(std::string_view comm, std::uint32_t pid, std::uint32_t ti
   std::string text = clean_name(comm);
   std::replace(text.begin(), text.end(), ' ', '_');
   if (root == RootName::kCommPid)
-    text += fmt::format("-{}", pid);
+    text += fmt::format("-{}", stream::id_text(pid));
   else if (root == RootName::kCommPidTid)
-    text += fmt::format("-{}/{}", pid, tid);
+    text += fmt::format("-{}/{}", stream::id_text(pid), stream::id_text(tid));
   return text;
 }
 

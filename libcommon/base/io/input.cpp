@@ -12,10 +12,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_name.h"
 #include "base/io/regular_file.h"
 
 namespace pe {
 namespace {
+
+constexpr const char* kData = "data";  // in perf's folder
 
 ssize_t read_retrying(int fd, std::span<std::byte> into) {
   for (;;) {
@@ -49,9 +52,31 @@ Input Input::open(const std::string& path, int stdin_fd) {
   if (!fd)
     throw_errno(name, errno);
   struct stat status = {};
-  if (::fstat(fd.get(), &status) == 0 && S_ISDIR(status.st_mode))
+  const bool is_folder = ::fstat(fd.get(), &status) == 0 && S_ISDIR(status.st_mode);
+  if (is_folder)
+    fd = Fd(::openat(fd.get(), kData, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (is_folder && (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)))
     throw_errno(name, EISDIR);
-  return {std::move(fd), std::move(name)};
+  Input input(std::move(fd), std::move(name));
+  if (is_folder)
+    input.data_path_ = path + "/" + kData;
+  else if (!is_stdin && file_name(path) == kData)
+    input.data_path_ = path;
+  return input;
+}
+
+bool Input::open_next_part() {
+  if (data_path_.empty())
+    return false;
+  auto opened = open_regular(data_path_ + "." + std::to_string(parts_));
+  auto* file = std::get_if<RegularFile>(&opened);
+  if (file == nullptr)
+    return false;
+  ++parts_;
+  fd_ = std::move(file->fd);
+  start_ = 0;
+  peeked_.clear();
+  return true;
 }
 
 std::size_t Input::read(std::span<std::byte> into) {

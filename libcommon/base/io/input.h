@@ -17,8 +17,13 @@ namespace pe {
 /// A file or standard input, read front to back.
 class Input {
  public:
-  /// Opens `path`; "-" duplicates `stdin_fd`.  Throws Error, also for a directory.
+  /// Opens `path`; "-" duplicates `stdin_fd`.  Of a directory, as `perf record --threads` makes it,
+  /// opens the file "data".  Throws Error, also for a directory without that file.
   static Input open(const std::string& path, int stdin_fd);
+
+  /// Continues with the next file beside the file "data": "data.0", "data.1" and so on.  Returns
+  /// false, and stays with the current file, if there is no such regular file.
+  bool open_next_part();
 
   /// Reads at most `into.size()` bytes; 0 only at the end.  Throws Error.
   std::size_t read(std::span<std::byte> into);
@@ -43,6 +48,8 @@ class Input {
 
   Fd fd_;
   std::string name_;
+  std::string data_path_;          ///< of the file "data", which may have parts; else empty
+  std::size_t parts_ = 0;          ///< those opened so far
   std::uint64_t start_ = 0;        ///< the file's position when it was opened
   std::vector<std::byte> peeked_;  ///< read() returns these before anything else
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -87,6 +88,18 @@ bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_
   return true;
 }
 
+pid_t live_thread_of(pid_t pid) {
+  const auto has_program = [](pid_t tid) {
+    char start{};
+    return ::readlink(fmt::format("/proc/{}/exe", tid).c_str(), &start, 1) >= 0 || errno != ENOENT;
+  };
+  if (has_program(pid))
+    return pid;
+  const std::vector<pid_t> threads = threads_of(pid);
+  const auto found = std::find_if(threads.begin(), threads.end(), has_program);
+  return found == threads.end() ? pid : *found;
+}
+
 std::vector<pid_t> threads_of(pid_t pid) {
   return numbered_entries(fmt::format("/proc/{}/task", pid));
 }
@@ -124,15 +137,16 @@ std::vector<pid_t> descendants_of(const std::vector<pid_t>& processes) {
 std::vector<pid_t> processes_named(std::string_view name) {
   const auto has_name = [name](pid_t pid) {
     std::error_code refused;
+    const pid_t live = live_thread_of(pid);
     const auto program =
-        std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), refused).string();
+        std::filesystem::read_symlink(fmt::format("/proc/{}/exe", live), refused).string();
     constexpr std::string_view kDeleted = " (deleted)";
     std::string_view file = program;
     if (file.ends_with(kDeleted))
       file.remove_suffix(kDeleted.size());
     if (comm_of(pid, pid) != name && (file.empty() || file_name(file) != name))
       return false;
-    const auto status = status_of(pid);
+    const auto status = status_of(live);
     return status && status->has_memory;
   };
   std::vector<pid_t> found = all_processes();

@@ -22,6 +22,11 @@ std::string unescape_path(std::string_view path);
 /// if the process is gone or we may not read it.
 bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map);
 
+/// Returns a thread of the process that has its memory and its files: `pid`, or another one if the
+/// first thread has ended (pthread_exit(3) in main).  /proc/TID then has the links exe and root,
+/// the memory and the namespaces that /proc/PID has no more.
+pid_t live_thread_of(pid_t pid);
+
 /// Returns the threads of a process, in ascending order; empty if it is gone.
 std::vector<pid_t> threads_of(pid_t pid);
 

@@ -64,11 +64,12 @@ std::size_t MemoryReader::read(pid_t tid, std::uint64_t avma, std::span<std::byt
     if (const std::size_t read = read_from(files, avma, into); read != 0)
       return read;
   }
+  const pid_t live = live_thread_of(tid);
   files = {.tid = tid,
            .opened_ns = now_ns,
-           .memory = open_of(tid, "mem"),
-           .pages = open_of(tid, "pagemap"),
-           .maps = open_of(tid, "maps")};
+           .memory = open_of(live, "mem"),
+           .pages = open_of(live, "pagemap"),
+           .maps = open_of(live, "maps")};
   if (files.memory && files.pages)
     return read_from(files, avma, into);
   files.tid = 0;

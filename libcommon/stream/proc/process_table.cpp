@@ -111,6 +111,8 @@ void ProcessTable::fork(std::uint32_t parent_pid, std::uint32_t parent_tid, std:
 
 void ProcessTable::exec(std::uint32_t pid) { spaces_.erase(pid); }
 
+std::string id_text(std::uint32_t id) { return std::to_string(static_cast<std::int32_t>(id)); }
+
 void ProcessTable::set_comm(std::uint32_t pid, std::uint32_t tid, std::string_view comm) {
   comms_[tid] = comm;
   comms_.emplace(pid, comm);
@@ -132,7 +134,7 @@ std::string ProcessTable::comm(std::uint32_t pid, std::uint32_t tid) const {
     found = comms_.find(pid);
   if (found != comms_.end())
     return found->second;
-  return tid == 0 ? "swapper" : ":" + std::to_string(tid);
+  return tid == 0 ? "swapper" : ":" + id_text(tid);
 }
 
 /// Returns the process's own mappings, and copies them first if they are shared.

@@ -18,6 +18,10 @@
 
 namespace pe::stream {
 
+/// Returns the number of a process or thread; "-1" for one that ended before its sample was
+/// recorded.
+std::string id_text(std::uint32_t id);
+
 /// The recorded identity of a mapped file or memory.
 struct MappedFile {
   std::string path;            ///< "/usr/bin/ls", "[vdso]", "//anon"; as its process sees it

@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "stream/proc/maps.h"
 
 namespace pe::stream {
 
 std::variant<RegularFile, FileFailure> open_in_root(pid_t pid, const std::string& path,
                                                     Links links) {
-  return open_below(fmt::format("/proc/{}/root", pid), path, links);
+  return open_below(fmt::format("/proc/{}/root", live_thread_of(pid)), path, links);
 }
 
 std::variant<RegularFile, FileFailure> open_below(const std::string& root, const std::string& path,

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "base/parse_number.h"
+#include "stream/proc/maps.h"
 
 namespace pe::stream {
 namespace {
@@ -98,7 +99,8 @@ std::optional<BlockedAt> blocked_at(pid_t pid, pid_t tid) {
 }
 
 std::optional<std::uint64_t> mapped_pages(pid_t pid) {
-  const auto text = read_small_file(fmt::format("/proc/{}/statm", pid), kMaxLineBytes);
+  const auto text =
+      read_small_file(fmt::format("/proc/{}/statm", live_thread_of(pid)), kMaxLineBytes);
   if (!text)
     return std::nullopt;
   std::string_view left = *text;

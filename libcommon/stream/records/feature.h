@@ -22,6 +22,7 @@ enum Feature : std::uint64_t {
   kFeatureVersion = 5,       ///< of the recorder
   kFeatureCommandLine = 11,  ///< of the recorder
   kFeatureEventNames = 12,   ///< of a perf.data file; a pipe has EVENT_UPDATE records
+  kFeatureDirectory = 24,    ///< the file is "data" in a folder (HEADER_DIR_FORMAT)
   kFeatureClockData = 29,
 };
 

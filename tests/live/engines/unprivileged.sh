@@ -20,16 +20,30 @@ expect 'its message' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON
 nobody "$dir/pe-record" --engine perf -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process" 1 $?
 expect 'its message' 'pe-record: the target belongs to another user: this needs root or CAP_PERFMON' "$(cat "$dir/err")" || fail "another's process: $(cat "$dir/err")"
 
-# A closing line names the engine that reads the functions of scripts for this user.
+# In a user namespace, the answers about a capability agree: the kernel asks for those of the first namespace.
+if unshare --user --map-root-user true 2>/dev/null; then
+  unshare --user --map-root-user pe-record --check >"$dir/check"
+  for capability in CAP_PERFMON CAP_BPF CAP_SYS_ADMIN; do
+    grep -Eq "^$capability +no +one of this user namespace does not count" "$dir/check" || fail "$capability: $(grep "^$capability" "$dir/check")"
+  done
+  grep -Eq '^perf_event_open: whole system +no ' "$dir/check" || fail "whole system: $(cat "$dir/check")"
+  grep -Eq '^CAP_SYS_PTRACE +yes +processes of this user namespace$' "$dir/check" || fail "ptrace: $(cat "$dir/check")"
+else
+  echo 'no user namespaces here'
+fi
+
+# The engine that is chosen for a running interpreter reads the functions of its script.  A closing line names one if
+# another engine was chosen.
 setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all /usr/bin/python3 -c 'while True: sum(i * i for i in range(1000))' & python=$!
 sleep 0.5
 scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
 advice='use --engine ptrace'
 [ "$scope" = 0 ] || advice="--engine bpf needs root; --engine ptrace: kernel.yama.ptrace_scope is $scope: need .*"
-nobody "$dir/pe-record" -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"; expect 'scripts by perf: status' 0 $?
+nobody "$dir/pe-record" --engine perf -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"; expect 'scripts by perf: status' 0 $?
 grep -Eqx "pe-record: this engine does not read the functions of scripts: $advice" "$dir/err" || fail "scripts: $(cat "$dir/err")"
 if [ "$scope" = 0 ]; then
-  nobody "$dir/pe-record" --engine ptrace -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"; expect 'scripts by ptrace: status' 0 $?
+  nobody "$dir/pe-record" -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"; expect 'scripts by ptrace: status' 0 $?
+  grep -q "^pe-record: using engine ptrace, which stops the target's threads: " "$dir/err" || fail "engine: $(cat "$dir/err")"
   ! grep -q scripts "$dir/err" || fail "scripts by ptrace: $(cat "$dir/err")"
   pe-symbolize -q "$dir/w/python.pe" | stackfold --annotate >"$dir/python.folded"
   at_least 'functions of the script, %' 90 "$(share '<module>_\[s\]' "$dir/python.folded")"

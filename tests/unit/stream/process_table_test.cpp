@@ -96,6 +96,8 @@ BOOST_AUTO_TEST_CASE(a_thread_is_called_as_its_maker_until_renamed) {
   BOOST_TEST(table.comm(1, 77) == "main");  // an unknown thread has its process's name
   BOOST_TEST(table.comm(9, 9) == ":9");
   BOOST_TEST(table.comm(0, 0) == "swapper");
+  constexpr auto kEnded = static_cast<std::uint32_t>(-1);  // before its sample was recorded
+  BOOST_TEST(table.comm(kEnded, kEnded) == ":-1");
 }
 
 BOOST_AUTO_TEST_CASE(a_mapping_that_would_wrap_around_is_ignored) {

@@ -81,7 +81,8 @@ std::optional<FoundFile> find_mapped(pid_t pid, const std::string& name) {
     const auto* image = std::get_if<objects::Image>(&opened);
     if (image == nullptr || !is_file_of(*image, line))
       return;
-    std::string root = is_here(path, *image) ? "" : fmt::format("/proc/{}/root", pid);
+    std::string root =
+        is_here(path, *image) ? "" : fmt::format("/proc/{}/root", stream::live_thread_of(pid));
     const std::string shown = root + path;
     found = FoundFile{.path = shown, .root = std::move(root), .opened = std::move(opened)};
   });
@@ -140,7 +141,7 @@ FoundFile open_here(std::string path) {
 /// Opens an absolute path as the process sees it.  The process may have mapped the file before it
 /// got another root, so a file that its root lacks is searched in ours.
 FoundFile open_for(pid_t pid, const std::string& path) {
-  std::string root = fmt::format("/proc/{}/root", pid);
+  std::string root = fmt::format("/proc/{}/root", stream::live_thread_of(pid));
   auto inside = objects::Image::open(stream::open_in_root(pid, path));
   const auto* failure = std::get_if<objects::OpenFailure>(&inside);
   if (failure != nullptr && *failure == objects::OpenFailure::kMissing)
@@ -152,13 +153,14 @@ FoundFile open_for(pid_t pid, const std::string& path) {
 /// Is the image, the program of the first process, that of all the others, too?
 bool is_program_of(const objects::Image& image, const std::vector<pid_t>& processes) {
   return std::all_of(processes.begin() + 1, processes.end(), [&image](pid_t pid) {
-    return is_here(fmt::format("/proc/{}/exe", pid), image);
+    return is_here(fmt::format("/proc/{}/exe", stream::live_thread_of(pid)), image);
   });
 }
 
 FoundFile open_main_program(const record::Target& target, const std::vector<std::string>& command) {
   if (!target.is_command && !target.processes.empty()) {
-    FoundFile program = open_here(fmt::format("/proc/{}/exe", target.processes.front()));
+    FoundFile program =
+        open_here(fmt::format("/proc/{}/exe", stream::live_thread_of(target.processes.front())));
     const auto* image = std::get_if<objects::Image>(&program.opened);
     if (image == nullptr || is_program_of(*image, target.processes))
       return program;

@@ -17,6 +17,7 @@
 #include "base/io/json_writer.h"
 #include "folded/frame_table.h"
 #include "stackfold/frame_text.h"
+#include "stream/proc/process_table.h"
 #include "stream/records/sample.h"
 
 namespace pe::fold::exports {
@@ -333,8 +334,8 @@ class FirefoxWriter {
     json.start_object();
     json.member("name", profile_.events().size() == 1 ? name : event.name + ": " + name,
                 "processName", name, "processType", "default", "isMainThread",
-                thread.pid == thread.tid, "pid", fmt::to_string(thread.pid), "tid",
-                fmt::to_string(thread.tid), "processStartupTime", 0, "processShutdownTime",
+                thread.pid == thread.tid, "pid", stream::id_text(thread.pid), "tid",
+                stream::id_text(thread.tid), "processStartupTime", 0, "processShutdownTime",
                 std::nullopt, "registerTime", 0, "unregisterTime", std::nullopt, "pausedRanges",
                 kEmpty, "showMarkersInTimeline", false);
     json.member(

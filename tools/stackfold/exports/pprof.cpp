@@ -130,7 +130,7 @@ class PprofWriter {
   void write_label(Writer& sample, std::string_view key, std::uint32_t value) {
     Writer message(sample, field::kLabel);
     message.add_int64(1, number_of(key));
-    message.add_int64(3, value);
+    message.add_int64(3, static_cast<std::int32_t>(value));  // -1: ended before its sample
   }
 
   /// Which symbol data the places of a mapping have.  A viewer looks up the rest itself.

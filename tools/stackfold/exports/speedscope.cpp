@@ -8,6 +8,7 @@
 
 #include "base/io/json_writer.h"
 #include "stackfold/frame_text.h"
+#include "stream/proc/process_table.h"
 
 namespace pe::fold::exports {
 namespace {
@@ -93,7 +94,8 @@ class SpeedscopeWriter {
   }
 
   [[nodiscard]] std::string name_of(const Event& event, const Thread& thread) const {
-    std::string name = fmt::format("{} {}/{}", thread.comm, thread.pid, thread.tid);
+    std::string name = fmt::format("{} {}/{}", thread.comm, stream::id_text(thread.pid),
+                                   stream::id_text(thread.tid));
     return profile_.events().size() == 1 ? name : event.name + ": " + name;
   }
 

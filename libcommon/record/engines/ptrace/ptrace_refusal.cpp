@@ -87,9 +87,10 @@ bool looks_for_leaks(const std::string& path) {
 
 bool looks_for_leaks(pid_t pid) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 22;
-  if (!looks_for_leaks(fmt::format("/proc/{}/exe", pid)))
+  const pid_t live = stream::live_thread_of(pid);
+  if (!looks_for_leaks(fmt::format("/proc/{}/exe", live)))
     return false;
-  const auto environment = read_small_file(fmt::format("/proc/{}/environ", pid), kMaxBytes);
+  const auto environment = read_small_file(fmt::format("/proc/{}/environ", live), kMaxBytes);
   return !environment || environment->find(kNoLeaks) == std::string::npos;
 }
 

@@ -25,9 +25,16 @@ def is_heap(name: str) -> bool:
     return head.startswith(_STREAM) and _PEAK.encode() in head
 
 
+def data_of(name: str) -> str:
+    """Returns the file "data" of a folder that `perf record --threads` made, from which our tools read all of it; else `name`."""
+    data = os.path.join(name, "data")
+    return data if os.path.isfile(data) else name
+
+
 def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "profiles") -> str:
     """Returns a file with the folded text of a profile.  New files go to the folder `work`.  `output` is the folder of kept
     runs.  Raises Failure."""
+    name = data_of(name)
     if not os.path.lexists(name) or os.path.isdir(name):
         try:
             return store.find_run(output, name, name).stacks
@@ -59,6 +66,6 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
 
 def must_count_alike(names: Sequence[str], output: str = "profiles") -> None:
     """Raises Failure if two profiles are kept runs with different units, such as samples and microseconds."""
-    runs = [store.find_run(output, name, name) for name in names if not os.path.isfile(name)]
+    runs = [store.find_run(output, name, name) for name in names if not os.path.isfile(data_of(name))]
     for run in runs[1:]:
         store.must_count_alike(run.name, runs[0], run.unit)
