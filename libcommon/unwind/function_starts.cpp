@@ -73,7 +73,7 @@ std::vector<std::uint64_t> function_starts(Bytes code, std::uint64_t start_svma,
         starts.push_back(svma);
   });
   std::ranges::sort(starts);
-  starts.erase(std::ranges::unique(starts).begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
   return starts;
 }
 

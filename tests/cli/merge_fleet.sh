@@ -29,7 +29,7 @@ cmp -s "$dir/want" "$dir/out" || fail '--stats: the output differs'
 for way in '-j 1' '--fan-in 3'; do
   IFS=' ' read -ra options <<<"$way"
   merge "${options[@]}" -- "${names[@]}" 'not there'; refused "$way, missing" 'not there: No such file or directory'; empty "$way, missing"
-  mkdir folder; merge "${options[@]}" -- "${names[@]}" folder; refused "$way, a folder" 'folder: no file'; rmdir folder
+  mkdir folder; merge "${options[@]}" -- "${names[@]}" folder; refused "$way, a folder" 'folder: not a readable file'; rmdir folder
   for cut in 'host-10' 'two words' 'a&b\1.gz' 'host-12.gz' 'host-14.zst'; do
     cp "$cut" "$dir/whole"; truncate -s -3 "$cut"
     merge "${options[@]}" -- "${names[@]}"; refused "$way, $cut is cut" "$cut"

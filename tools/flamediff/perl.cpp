@@ -9,8 +9,8 @@
 #include <map>
 #include <string>
 
+#include "folded/build_details.h"
 #include "folded/folded_reader.h"
-#include "folded/frame_rewriter.h"
 #include "folded/perl_line.h"
 
 namespace pe::flamediff {

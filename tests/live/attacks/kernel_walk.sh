@@ -20,7 +20,7 @@ told() { sed -nE "s/^[a-z-]+: stacks cut short to avoid blocking a CPU: (.*, )?(
 for attack in 'python threads' 'python frames' 'php frames' 'ruby threads' 'ruby frames'; do
   read -r language kind <<<"$attack"
   attack "$language" "$kind" 499
-  ended=$(told 'met unreadable memory')
+  ended=$(told 'kept hitting unreadable memory')
   at_least "$attack: walks that ended, of $samples" 10 "${ended:-0}"
 done
 # A stack has a few unreadable frames, and no more are read.
@@ -31,12 +31,12 @@ at_least 'unreadable frames, no more than' "${frames:-1000000}" $((40 * samples)
 language=python
 attack python windows 499
 at_least 'windows: walks that ended, and stacks that are too deep' 10 \
-  $(($(told 'met unreadable memory' | grep . || echo 0) + $(sed -nE 's/.* ([0-9]+) ended in .anon.: too deep.*/\1/p' "$dir/err" | grep . || echo 0)))
+  $(($(told 'kept hitting unreadable memory' | grep . || echo 0) + $(sed -nE 's/.* ([0-9]+) ended in .anon.: too deep.*/\1/p' "$dir/err" | grep . || echo 0)))
 
 # So do the walks of a thread that leaves its CPU, with the run queue locked.  All waits are there.
 for language in python php ruby; do
   offcpu --engine bpf -o "$dir/w.pe" -- "$dir/$language/$language" frames 0 200 2>"$dir/err" || fail "waits: $language: $(cat "$dir/err")"
-  ended=$(told 'met unreadable memory')
+  ended=$(told 'kept hitting unreadable memory')
   at_least "waits: $language: walks that ended" 10 "${ended:-0}"
   at_least "waits: $language" 200 "$(sed -nE 's/^offcpu: ([0-9]+) waits in .*, 0 lost.*/\1/p' "$dir/err")"
 done

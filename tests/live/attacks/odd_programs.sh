@@ -33,7 +33,7 @@ for name in coroutines protecting unmapping loads no_return filter; do survives 
 
 # A filter of system calls that the recorder does not have may kill the program because of our calls.
 pe-record --engine signal -o "$dir/odd.pe" -- "$PE_DENY" perf_event_open EPERM "$PE_ODD_PROGRAMS" coroutines 0.05 2>"$dir/err"
-said "is not sampled: a filter of system calls \(seccomp\) is in force that pe-record does not have"
+said "is not sampled: it has a filter of system calls \(seccomp\) that pe-record does not have"
 # One that the recorder has, too, is known.
 "$PE_DENY" perf_event_open EPERM pe-record --engine signal -F 499 -o "$dir/odd.pe" -- "$PE_ODD_PROGRAMS" coroutines 0.2 2>"$dir/err"
 expect 'behind the same filter: status' 7 $?

@@ -48,7 +48,7 @@ WRITES = {
                                  ["runs/2026-01-02T00-00-00Z/diff-2026-01-01T00-00-00Z.svg"])],
     ("profile_run", "svg"): [(["profile_run", command, "--output", "runs", "--svg", "out.svg", *more], ["out.svg"])
                              for command, *more in (("trend", "work"), ("flamegraph",), ("diff", "--before", "previous"))],
-    ("profile_run", "summary"): [(["profile_run", "ci", "--output", "runs", "--baseline", "previous", "--fail-over", "100%", "--summary", "out"],
+    ("profile_run", "summary"): [(["profile_run", "ci", "--shares", "--output", "runs", "--baseline", "previous", "--fail-over", "100%", "--summary", "out"],
                                   ["out"])],
 }
 # These only read, or write only names that nobody can guess.  spool_test.py tests the spool.

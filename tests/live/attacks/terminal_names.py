@@ -19,7 +19,7 @@ COMMANDS = [["stackfold", "a.folded"], ["stackfold", "--to", "speedscope", "a.fo
             ["stacktop", "--by", "module", "a.folded"], ["stackpipe", "top", "a.folded"], ["stackpipe", "diff", "-o", "x.svg", "a.folded", "b.folded"],
             ["stackpipe", "diff", "-o", "/dev/stdout", "--format", "svg", "a.folded", "b.folded"],
             ["profile_run", "list", "--output", "runs"], ["profile_run", "analyze", "--output", "runs"], ["profile_run", "trend", "--output", "runs", "f"],
-            ["profile_run", "diff", "--output", "runs", "--before", "previous"], ["profile_run", "ci", "--output", "runs", "--baseline", "previous"],
+            ["profile_run", "diff", "--output", "runs", "--before", "previous"], ["profile_run", "ci", "--shares", "--output", "runs", "--baseline", "previous"],
             ["merge_fleet", "a.folded"], ["stackfold", "-o", "/dev/fd/1", "a.folded"], ["flamesvg", "-o", "/dev/stdout", "a.folded"], ["pe-symbolize", "a.folded"], ["stackfold", "\x9bno.folded"], ["profile-push", "--spool", "s", "\u202eno"]]
 
 

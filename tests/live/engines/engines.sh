@@ -19,7 +19,7 @@ for errno in EPERM ENOSYS; do
   recorded "$dir/auto.pe" "auto, $errno"
   deny perf_event_open,memfd_create $errno pe-record -F 499 -o "$dir/auto.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"
   expect "no memory either, $errno: status" 0 $?
-  grep -q "^pe-record: using engine ptrace, which stops the target's threads: perf_event_open(2) is denied .*; nor by signal: memory cannot be shared" "$dir/err" ||
+  grep -q "^pe-record: using engine ptrace, which stops the target's threads: perf_event_open(2) is blocked .*; nor by signal: memory cannot be shared" "$dir/err" ||
     fail "no memory either, $errno: $(cat "$dir/err")"
   recorded "$dir/auto.pe" "no memory either, $errno"
   deny perf_event_open $errno pe-record --engine perf -o "$dir/none.pe" -- true 2>"$dir/err"; expect "perf, $errno: status" 125 $?
@@ -32,7 +32,7 @@ expect 'lines about it' 1 "$(grep -c . "$dir/err")"
 deny ptrace EPERM pe-record --engine ptrace -o "$dir/none.pe" -- true 2>"$dir/err"; expect 'ptrace denied' 125 $?
 grep -q '^pe-record: ptrace: denied to this process (Operation not permitted): a seccomp filter' "$dir/err" || fail "ptrace denied: $(cat "$dir/err")"
 deny ptrace,memfd_create,perf_event_open ENOSYS pe-record -o "$dir/none.pe" -- true 2>"$dir/err"; expect 'all denied' 125 $?
-grep -q '^pe-record: perf_event_open(2) is denied .*; nor by signal: memory .*; nor by ptrace: denied' "$dir/err" || fail "all denied: $(cat "$dir/err")"
+grep -q '^pe-record: perf_event_open(2) is blocked .*; nor by signal: memory .*; nor by ptrace: denied' "$dir/err" || fail "all denied: $(cat "$dir/err")"
 deny process_vm_readv EPERM pe-record --engine ptrace -F 499 -o "$dir/mem.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"
 recorded "$dir/mem.pe" 'read through /proc'
 

@@ -37,7 +37,7 @@ end
 # There are more threads than possible counters: pe-record reports this, and the limit to raise.
 begin "$PE_CROWD" threads 200 600
 (ulimit -n 100; exec pe-record --engine perf -e cpu-clock -p $target -d 0.1 -o o.pe) 2>err; expect 'few descriptors: status' 1 $?
-grep -q 'pe-record: too many threads: .* needs more open files than are allowed (ulimit -n)' err || fail "few descriptors: $(cat err)"
+grep -q 'pe-record: too many threads: .* needs more open files than ulimit -n allows' err || fail "few descriptors: $(cat err)"
 end
 
 # With the wall clock, threads that wait also get signals.  The recorder leaves out so many threads that the

@@ -46,7 +46,7 @@ every_stage() {
   "$1" 1 "$scripts/profile_run" list --output runs
   "$1" 1 "$scripts/profile_run" trend --output runs work
   "$1" 1 "$scripts/profile_run" diff --output runs --before previous
-  "$1" 1 "$scripts/profile_run" ci --output runs --baseline previous
+  "$1" 1 "$scripts/profile_run" ci --shares --output runs --baseline previous
   "$1" 1 "$scripts/profile_run" flamegraph --output runs
   "$1" 125 "$scripts/profile_run" capture --output runs -- "$PE_WORKLOAD" shares 0.1
 }
@@ -156,7 +156,7 @@ if [ -n "$disk" ]; then
     fails 1 'disk/p.svg: not drawn' "$scripts/profile_run" $command --output runs --svg disk/p.svg
     [ ! -s disk/p.svg ] || fail "profile_run $command: half a picture is left"
   done
-  fails 1 "$message" "$scripts/profile_run" ci --output runs --baseline previous --summary disk/summary
+  fails 1 "$message" "$scripts/profile_run" ci --shares --output runs --baseline previous --summary disk/summary
   fails 125 "$message" "$scripts/profile_run" capture --output disk -- "$PE_WORKLOAD" shares 0.1
   expect 'capture: runs' '' "$("$scripts/profile_run" list --output disk 2>/dev/null | grep default)"
   fails 1 "$message" "$scripts/profile_run" watch --output disk --pid $target --interval 0.1 --duration 0.1

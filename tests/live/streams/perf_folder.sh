@@ -12,7 +12,7 @@ for input in folder folder/data; do
   expect "$input: samples" "$wanted" "$(awk '{ n += $NF } END { print n + 0 }' "$dir/folded")"
   within "$input: fifty" 50 "$(share ';main;work;fifty' "$dir/folded")" 8
 done
-stackpipe top "$dir/folder" 2>"$dir/err" >"$dir/top" || fail "top: $(cat "$dir/err")"
+"$PE_SCRIPTS/stackpipe" top "$dir/folder" 2>"$dir/err" >"$dir/top" || fail "top: $(cat "$dir/err")"
 grep -q fifty "$dir/top" || fail "top: $(cat "$dir/top")"
 
 # The file alone has no samples, and is not taken for a whole recording.

@@ -34,7 +34,7 @@ check flat.svg flamesvg -q -o flat.svg n.folded
 check flame.svg "$PE_SCRIPTS/flamegraph" flame.svg -- "$PE_WORKLOAD" shares 0.1
 check again.svg "$PE_SCRIPTS/profile_run" flamegraph --output runs --svg again.svg
 check trend.svg "$PE_SCRIPTS/profile_run" trend --output runs --svg trend.svg work
-check summary "$PE_SCRIPTS/profile_run" ci --output runs --baseline previous --fail-over 100% --summary summary
+check summary "$PE_SCRIPTS/profile_run" ci --shares --output runs --baseline previous --fail-over 100% --summary summary
 if offcpu -q -o w.pe -- true 2>err; then
   check w.pe offcpu -q -o w.pe -- sleep 0.05
   mkdir kept

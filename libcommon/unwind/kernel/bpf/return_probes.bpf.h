@@ -1,10 +1,10 @@
 // Finds the true return addresses of functions on which another tool has return probes.
 //
-// While such a function runs, the kernel has replaced its return address by that of a trampoline, in
-// the mapping "[uprobes]".  The true address is in the thread's list of return instances, innermost
-// first, together with the place on the stack.
-// Source: prepare_uretprobe() in kernel/events/uprobes.c, Linux 5.18 to 6.18.
-// SPDX-License-Identifier: MIT
+// While such a function runs, the kernel has replaced its return address by that of a trampoline,
+// in the mapping "[uprobes]".  The true address is in the thread's list of return instances,
+// innermost first, together with the place on the stack (prepare_uretprobe() in
+// kernel/events/uprobes.c, Linux 5.18 to 6.18).
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "unwind/kernel/bpf/memory.bpf.h"
