@@ -69,7 +69,7 @@ sed -i 's/^  "samples": .*/  "samples": "<b>1 2<\/b>",/; s/^  "mode": .*/  "mode
 pr list --output r >out
 ! grep -q $'\e' out || fail 'list prints control characters'
 expect 'figures that are none' '-' "$(awk 'NR == 2 { print $3 }' out)"
-pr ci --output r --baseline "$run" --run "$hostile" >out 2>err
+pr ci --shares --output r --baseline "$run" --run "$hostile" >out 2>err
 ! grep -q -e '<b>' -e $'\e' out || fail 'ci prints what it read'
 pr trend --output r $'x\xef\xbf\xbf\xef\xbf\xbe' >/dev/null 2>&1; expect 'trend of nothing' 1 $?
 printf 'main;x\xef\xbf\xbf\xef\xbf\xbe 5\n' >>"$hostile/stacks.folded"
