@@ -95,13 +95,17 @@ class Rule {
   void apply(std::string& name) {
     if (!may_match(name))
       return;
-    std::call_once(compiled_, [this] { pattern_ = compiled(text_.pattern); });
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!pattern_)
+        pattern_ = compiled(text_.pattern);
+    }
     re2::RE2::GlobalReplace(&name, *pattern_, text_.left);
   }
 
  private:
   const RuleText& text_;
-  std::once_flag compiled_;
+  std::mutex mutex_;  ///< not std::call_once(): an exception in it may end the program
   std::unique_ptr<re2::RE2> pattern_;
 };
 
