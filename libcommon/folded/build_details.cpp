@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "base/characters.h"
+#include "folded/expression.h"
 
 namespace pe::folded {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 constexpr bool is_hex_digit(char c) { return is_hex(c) || (c >= 'A' && c <= 'F'); }
 
 /// `left` replaces what `pattern` matches.  A name that has none of `needs` does not match: looking
-/// for these takes a hundredth of the time.
+/// for these takes an eighth of the time.
 struct RuleText {
   const char* pattern;
   const char* left;
@@ -70,42 +71,42 @@ constexpr RuleText kRules[] = {
 
 /// A name of Go: "main.(*Server).run.func1.2", "main.glob..func3".  Java's methods may have such
 /// names, but also a mark.
-constexpr const char* kGoClosure =
+constexpr RuleText kGoClosure = {
     R"((?:[^\s():<>$]|\(\*[^()\s]+\))*\.(?:[^\s():<>$]|\(\*[^()\s]+\))*)"
-    R"(\.(?:func|gowrap|deferwrap)[0-9]+(?:[.-][^\s():<>$]*)?)";
+    R"(\.(?:func|gowrap|deferwrap)[0-9]+(?:[.-][^\s():<>$]*)?)",
+    "",
+    {".func", "wrap"}};
 constexpr RuleText kGoNumber = {
     R"(\.(func|gowrap|deferwrap)[0-9]+(?:\.[0-9]+)*\b)", R"(.\1)", {".func", "wrap"}};
-
-std::unique_ptr<re2::RE2> compiled(const char* pattern) {
-  re2::RE2::Options options(re2::RE2::Latin1);  // names are any bytes
-  options.set_log_errors(false);
-  return std::make_unique<re2::RE2>(pattern, options);
-}
 
 /// A rule, compiled when it is first needed.
 class Rule {
  public:
   explicit Rule(const RuleText& text) : text_(text) {}
 
+  [[nodiscard]] bool matches_whole(std::string_view name) {
+    return may_match(name) && re2::RE2::FullMatch({name.data(), name.size()}, pattern());
+  }
+  void apply(std::string& name) {
+    if (may_match(name))
+      re2::RE2::GlobalReplace(&name, pattern(), text_.left);
+  }
+
+ private:
   [[nodiscard]] bool may_match(std::string_view name) const {
     return std::ranges::any_of(text_.needs, [name](std::string_view need) {
       return !need.empty() && name.find(need) != std::string_view::npos;
     });
   }
-  void apply(std::string& name) {
-    if (!may_match(name))
-      return;
-    {
-      const std::scoped_lock lock(mutex_);
-      if (!pattern_)
-        pattern_ = compiled(text_.pattern);
-    }
-    re2::RE2::GlobalReplace(&name, *pattern_, text_.left);
+  const re2::RE2& pattern() {
+    const std::scoped_lock lock(mutex_);
+    if (!pattern_)
+      pattern_ = compile(text_.pattern, Letters::kBytes);
+    return *pattern_;
   }
 
- private:
   const RuleText& text_;
-  std::mutex mutex_;  ///< not std::call_once(): an exception in it may end the program
+  std::mutex mutex_;
   std::unique_ptr<re2::RE2> pattern_;
 };
 
@@ -119,14 +120,13 @@ class Rules {
   void apply(std::string& name, bool may_be_go) {
     for (Rule& rule : rules_)
       rule.apply(name);
-    if (may_be_go && go_number_.may_match(name) && re2::RE2::FullMatch(name, *go_closure_))
+    if (may_be_go && go_closure_.matches_whole(name))
       go_number_.apply(name);
   }
 
  private:
   std::deque<Rule> rules_;
-  std::unique_ptr<re2::RE2> go_closure_ = compiled(kGoClosure);
-  Rule go_number_ = Rule(kGoNumber);
+  Rule go_closure_{kGoClosure}, go_number_{kGoNumber};
 };
 
 /// Can a rule match?  Most names have none of these.

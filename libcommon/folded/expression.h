@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,12 @@ class RE2;
 }
 
 namespace pe::folded {
+
+enum class Letters : std::uint8_t { kUtf8, kBytes };
+
+/// Compiles `text`; ok() and error() of the result tell whether it is an expression.  All
+/// expressions are compiled here.
+std::unique_ptr<re2::RE2> compile(std::string_view text, Letters letters = Letters::kUtf8);
 
 class Expression {
  public:

@@ -11,6 +11,7 @@
 #include "base/characters.h"
 #include "base/error.h"
 #include "folded/build_details.h"
+#include "folded/expression.h"
 
 namespace pe::folded {
 namespace {
@@ -71,11 +72,9 @@ std::string without_template_arguments(std::string_view text) {
 FrameRewriter::FrameRewriter(const std::string& option, std::span<const std::string> expressions,
                              bool cuts_build_details)
     : cuts_build_details_(cuts_build_details) {
-  re2::RE2::Options options;
-  options.set_log_errors(false);
   expressions_.reserve(expressions.size());
   for (const std::string& text : expressions) {
-    expressions_.push_back(std::make_unique<re2::RE2>(text, options));
+    expressions_.push_back(compile(text));
     if (!expressions_.back()->ok())
       throw UsageError(fmt::format("--{}: not a regular expression: '{}': {}", option, text,
                                    expressions_.back()->error()));

@@ -57,7 +57,7 @@ std::size_t read_at(const Fd& file, std::uint64_t offset, std::span<T> into) {
 
 std::size_t MemoryReader::read(pid_t tid, std::uint64_t avma, std::span<std::byte> into) {
   constexpr std::uint64_t kOpenNs = 1'000'000'000;
-  Files& files = files_[static_cast<std::size_t>(tid) % kFiles];
+  Files& files = files_of(tid);
   const std::uint64_t now_ns = monotonic_ns();
   if (files.tid == tid && now_ns - files.opened_ns < kOpenNs) {
     // After exec(2), files that are open have no memory.
@@ -140,7 +140,7 @@ std::size_t MemoryReader::ask(pid_t tid, std::uint64_t avma, std::span<std::byte
 }
 
 void MemoryReader::forget(pid_t tid) {
-  if (Files& files = files_[static_cast<std::size_t>(tid) % kFiles]; files.tid == tid)
+  if (Files& files = files_of(tid); files.tid == tid)
     files = {};
 }
 

@@ -23,6 +23,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,7 @@
 #include <span>
 
 #include "base/budget.h"
+#include "base/descriptors.h"
 #include "base/fd.h"
 #include "stream/proc/reading_process.h"
 
@@ -67,11 +69,17 @@ class MemoryReader {
   std::size_t read_from(Files& files, std::uint64_t avma, std::span<std::byte> into);
   std::size_t ask(pid_t tid, std::uint64_t avma, std::span<std::byte> into);
 
-  /// By thread.  Others with the same place replace them.
+  /// Returns where the files of a thread are.  Others with the same place replace them.
+  Files& files_of(pid_t tid) noexcept {
+    return files_[static_cast<std::size_t>(tid) % most_files_];
+  }
+
   static constexpr std::size_t kFiles = 16;
 
   Budget& budget_;
   std::array<Files, kFiles> files_;
+  /// There are three readers, so all of them have at most a fifth of the descriptors.
+  std::size_t most_files_ = std::max<std::size_t>(share_of_descriptors(kFiles, 45), 1);
   ReadingProcess process_;
 };
 

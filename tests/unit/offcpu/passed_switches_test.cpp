@@ -67,6 +67,7 @@ struct Engine {
   }
   /// The test recognises the sample by `ip`, its instruction pointer.
   void leave(const SampleRecord& record, std::uint64_t ip) {
+    registers.front() = 1;  // a thread whose registers are all zero has just begun
     registers.back() = ip;
     passed.hold({record, {}, {}, registers, memory}, {});
   }

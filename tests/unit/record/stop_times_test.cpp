@@ -37,6 +37,23 @@ BOOST_AUTO_TEST_CASE(one_long_stop_among_many_changes_little) {
   BOOST_TEST(times.longest_ns() == 2'000'000u);
 }
 
+BOOST_AUTO_TEST_CASE(the_first_stop_may_be_a_long_one) {
+  StopTimes times(1'000'000);
+  times.add_stop(1'400'000'000);
+  BOOST_TEST(times.interval_ns() == 80'000'000u);
+  for (int i = 0; i < 9; ++i)
+    times.add_stop(100'000);
+  BOOST_TEST(times.interval_ns() < 9'000'000u);
+  BOOST_TEST(times.longest_ns() == 1'400'000'000u);
+}
+
+BOOST_AUTO_TEST_CASE(if_all_stops_are_long_a_few_of_them_lower_the_rate) {
+  StopTimes times(1'000'000);
+  for (int i = 0; i < 10; ++i)
+    times.add_stop(1'000'000'000);
+  BOOST_TEST(times.interval_ns() > 5'000'000'000u);
+}
+
 BOOST_AUTO_TEST_CASE(looking_through_many_threads_takes_a_quarter_of_a_cpu) {
   StopTimes times(1'000'000);
   for (int i = 0; i < 10; ++i)

@@ -5,6 +5,9 @@
 // reaches a tenth at 1,000 Hz; at the default 99 Hz it is never reached.  In the same way, the
 // recorder's own scans stay below kMostBusy of a CPU.  With thousands of threads, these scans would
 // take the target's time.
+//
+// A stop or scan may take a second because another program has the CPU.  So one far above the mean
+// counts as several times the mean: if more follow, a few of them lower the rate.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -49,7 +52,9 @@ class StopTimes {
   /// most.
   static double moved(double mean, std::uint64_t ns, std::uint64_t count) noexcept {
     constexpr std::uint64_t kMost = 128;
-    return mean + (static_cast<double>(ns) - mean) / static_cast<double>(std::min(count, kMost));
+    constexpr double kUsualNs = 1e6, kMostTimes = 8;
+    const double value = std::min(static_cast<double>(ns), kMostTimes * std::max(mean, kUsualNs));
+    return mean + (value - mean) / static_cast<double>(std::min(count, kMost));
   }
 
   std::uint64_t wanted_ns_;
