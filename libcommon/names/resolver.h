@@ -73,8 +73,8 @@ struct SkippedLines {
 /// too large, the end not read"; empty if there are none.
 std::string describe(const SkippedLines& skipped);
 
-/// What reading the files of a stream may cost, besides those of root: 60 s of CPU time, then 10 %
-/// of a CPU, half of the memory that this process may have, at most 8 GiB, and 1 GiB of names.  The
+/// Returns the limits for reading the files of a stream, except root's: 60 s of CPU time, then 10 %
+/// of a CPU; half of the memory that this process may have, at most 8 GiB; and 1 GiB of names.  The
 /// symbols and debug information of clang, 1.5 GB, take as much memory, and some seconds.
 [[nodiscard]] Budget::Limits reading_limits();
 
@@ -131,7 +131,7 @@ class Resolver {
   /// Did Go build the file with that path?  False if the file was not opened.
   [[nodiscard]] bool is_go(std::string_view path) const { return go_files_.contains(path); }
 
-  /// What reading of files may cost.  Its targets below kFirstFile are processes.
+  /// Limits the cost of reading files.  Targets below kFirstFile are processes.
   [[nodiscard]] Budget& budget() noexcept { return budget_; }
   static constexpr std::uint32_t kFirstFile = 1U << 30;
 

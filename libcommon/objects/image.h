@@ -153,7 +153,7 @@ class Image {
   /// fail.  It pays nothing for a file of root at its path in our root: no other user can have made
   /// that expensive.
   void pay_by(Spender& spender);
-  /// The payer of `other`, if it has one, pays for this, too.
+  /// From now on the payer of `other` also pays for this image; nobody if it has none.
   void share_payer_of(const Image& other) noexcept { spender_ = other.spender_; }
   /// Loops over contents ask it before each of their turns, or before `turns` of them
   /// (Spender::may_go_on()).

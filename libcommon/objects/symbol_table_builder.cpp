@@ -131,7 +131,7 @@ std::optional<SymbolTableBuilder::Names> SymbolTableBuilder::add_names(const Ima
       table.bytes > image.size_bytes() ||
       offset + table.bytes > std::numeric_limits<std::uint32_t>::max() - 1)
     return std::nullopt;
-  // The table of entries will take room, too.
+  // The table of entries needs room as well.
   if (!image.may_hold(2 * (offset + table.bytes)))
     return std::nullopt;
   names.resize(offset + table.bytes + 1);

@@ -22,7 +22,7 @@ struct Runtime {
   std::string_view start;        ///< how to get names from the program itself; "%": its process
 };
 
-/// What a stream was recorded by, which decides how names can be had.
+/// The kind of recorder of a stream.  The advice about missing names depends on it.
 enum class Recorder : std::uint8_t { kOfSamples, kOfWaits, kOfAllocations };
 
 /// Finds the runtimes that hid symbols.

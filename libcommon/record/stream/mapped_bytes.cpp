@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kBytesOfMapping = 120;
 constexpr std::size_t kMostBytesOfFile = 4096 + 512;
-/// A process with more mappings pays for the time to copy them, too.
+/// A process with more mappings also pays for the time to copy them.
 constexpr std::size_t kManyMappings = 1024;
 constexpr std::uint64_t kForgetAfterNs = kNsPerSecond;
 
