@@ -119,8 +119,8 @@ for tool in offcpu pe-record; do
   "$tool" -p "$zombie" -d 0.1 -o "$dir/z.pe" 2>"$dir/err"; expect "$tool, a zombie: status" 1 $?
   expect "$tool, a zombie" "$tool: --pid: $zombie: has ended (a zombie)" "$(cat "$dir/err")"
   (ulimit -n 10; exec "$tool" -p $parent -d 0.1 -o "$dir/z.pe") 2>"$dir/err"; expect "$tool, few files: status" 1 $?
-  expect "$tool, few files: lines" 1 "$(grep -c '(ulimit -n)$' "$dir/err")"
-  expect "$tool, few files: other lines" '' "$(grep -vE '\(ulimit -n\)$' "$dir/err")"
+  expect "$tool, few files: lines" 1 "$(grep -c 'ulimit -n allows$' "$dir/err")"
+  expect "$tool, few files: other lines" '' "$(grep -vE 'ulimit -n allows$' "$dir/err")"
 done
 kill $parent
 
