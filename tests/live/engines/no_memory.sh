@@ -50,7 +50,6 @@ at_many_places stackfold "$dir/n.pe"
 at_many_places stackfold --to pprof "$dir/n.pe"
 at_many_places flamesvg "$dir/n.folded"
 at_many_places flamediff "$dir/n.folded" "$dir/n.folded"
-at_many_places stackfold --include 'f(i|o)[a-z]*y|main$' "$dir/n.folded"
 at_many_places stacktop "$dir/n.folded"
 # The messages are true: a tool without messages has written its complete output.
 stackfold "$dir/n.pe" >"$dir/whole" 2>/dev/null
