@@ -174,13 +174,10 @@ class WayOut {
     for (std::size_t i = 0; i < kMostInstructions && !paths.empty(); ++i) {
       Path path = paths.back();
       paths.pop_back();
-      if (path.at >= code_.size() || seen_[path.at])
+      const auto instruction = decode_new(path.at);
+      if (!instruction)
         continue;
-      seen_[path.at] = true;
       const Bytes rest = code_.subspan(path.at);
-      const auto instruction = unwind::decode_x86_64(rest);
-      if (!instruction || ends_here(rest))
-        continue;
       using Flow = unwind::Instruction::Flow;
       const bool leaves = instruction->flow == Flow::kReturn ||
                           (instruction->flow == Flow::kIndirectJump && may_jump);
@@ -189,15 +186,8 @@ class WayOut {
       const auto rule = leaves ? path.rule() : path.follow(rest);
       if (rule && accepts(*rule))
         return rule;
-      if (rule || leaves || path.is_lost || instruction->flow == Flow::kIndirectJump)
-        continue;
-      path.at += instruction->bytes;
-      Path jumped = path;
-      jumped.at += static_cast<std::size_t>(instruction->target);  // beyond the code if negative
-      if (instruction->flow == Flow::kBranch || instruction->flow == Flow::kJump)
-        paths.push_back(jumped);
-      if (instruction->flow != Flow::kJump)
-        paths.push_back(path);
+      if (!rule && !leaves && !path.is_lost)
+        push_next(paths, path, *instruction);
     }
     return std::nullopt;
   }
@@ -278,6 +268,29 @@ class WayOut {
 
     static constexpr std::int64_t kWord = unwind::architecture::kWordBytes;
   };
+
+  /// Decodes the instruction at `at`; nullopt if from() has seen it before, or if no code follows.
+  std::optional<unwind::Instruction> decode_new(std::size_t at) {
+    if (at >= code_.size() || seen_[at])
+      return std::nullopt;
+    seen_[at] = true;
+    const Bytes rest = code_.subspan(at);
+    return ends_here(rest) ? std::nullopt : unwind::decode_x86_64(rest);
+  }
+
+  /// Adds where `path` goes on behind its instruction: nowhere, if that jumps to an unknown place.
+  static void push_next(std::vector<Path>& paths, Path path,
+                        const unwind::Instruction& instruction) {
+    using Flow = unwind::Instruction::Flow;
+    path.at += instruction.bytes;
+    if (instruction.flow == Flow::kBranch || instruction.flow == Flow::kJump) {
+      Path jumped = path;
+      jumped.at += static_cast<std::size_t>(instruction.target);  // beyond the code if negative
+      paths.push_back(jumped);
+    }
+    if (instruction.flow != Flow::kJump && instruction.flow != Flow::kIndirectJump)
+      paths.push_back(path);
+  }
 
   Bytes code_;
   std::vector<bool> seen_;
