@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "unwind/kernel/mapped_memory.h"
@@ -315,6 +316,7 @@ void LoadedObject::take_record(std::span<const std::byte> bytes) const {
 std::size_t LoadedObject::read_samples(const std::function<void(const Sample&)>& on_sample) {
   on_sample_ = &on_sample;
   samples_read_ = bytes_read_ = 0;
+  skeleton_->bss->read_ns = monotonic_ns();
   ring_buffer__consume(ring_.get());
   on_sample_ = nullptr;
   return samples_read_;

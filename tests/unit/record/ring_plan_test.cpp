@@ -92,6 +92,8 @@ BOOST_AUTO_TEST_CASE(where_the_kernel_walks_stacks_rings_are_small_and_copies_wh
   const RingPlan plan = first_plan(request, 2);
   BOOST_TEST(plan.ring_bytes() == kMebibyte / 2);
   BOOST_TEST(plan.stack_bytes == static_cast<unsigned>(pe::unwind::kPassedStackBytes));
+  // Each wake-up is an interrupt in the process that the record is about.
+  BOOST_TEST(plan.watermark_bytes == kMebibyte / 16);
 }
 
 BOOST_AUTO_TEST_CASE(each_record_wakes_us_if_that_is_asked_for) {

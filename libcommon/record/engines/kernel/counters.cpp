@@ -77,8 +77,6 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
       cpus_(target_.cpus.empty() ? online_cpus() : target_.cpus) {
   raise_descriptor_limit();
   check_cpus();
-  if (engine_ != nullptr)
-    request_.wakes_at_once = true;
   plan_ = first_plan(request_, cpus_.size());
   const std::uint32_t wanted_bytes = plan_.stack_bytes;
   while (!open_all()) {

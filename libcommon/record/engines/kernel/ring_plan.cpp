@@ -38,6 +38,10 @@ std::uint32_t stack_bytes_for(std::size_t ring_bytes, const Request& request) {
 std::uint32_t watermark_for(const RingPlan& plan, const Request& request, std::size_t cpus) {
   if (request.wakes_at_once)
     return 1;
+  // These rings have no samples.  A sample whose stack needs a mapping wakes us by itself.
+  constexpr std::size_t kWakingShare = 8;
+  if (request.engine == Engine::kBpf)
+    return static_cast<std::uint32_t>(plan.ring_bytes() / kWakingShare);
   const std::size_t half = plan.ring_bytes() / 2;
   constexpr std::uint64_t kWakeUps = 100;
   constexpr std::uint64_t kRestOfSample = 256;

@@ -27,6 +27,7 @@ enum {
   kHistoryWords = 128,     ///< room; the last 8 are for filling up a step
   kMaxHistoryWords = 120,  ///< limit of the words that a walk reads, if it is to be remembered
   kFromStartShift = 15,    ///< bit of a place: see NotedWords
+  kWakeAfterNs = 4000000,  ///< the ring's reader, after its last reading, if a stack needs mappings
 };
 
 // Settings of the loader.  They are constant for the verifier, which leaves out unused code.
@@ -52,6 +53,8 @@ const volatile uint64_t wakeup_bytes = 0;  ///< bytes in the ring that wake its 
 uint64_t next_stack_block = 1;  ///< 0 is not a stack
 uint32_t next_sum = 1;          ///< 0 is not a sum
 uint32_t is_paused = 0;         ///< samples are ignored
+/// CLOCK_MONOTONIC ns: when the ring's reader last read it, or was woken for mappings.
+uint64_t read_ns = 0;
 /// How often mappings have changed in any process: as user space reports it, and as the programs
 /// notice it.  While both are the same, threads need not look up their process.
 uint64_t changes_told = 0;

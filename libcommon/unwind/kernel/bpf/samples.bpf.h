@@ -45,10 +45,22 @@ static long copy_page(uint32_t i, struct Pages* pages) {
   return 1;
 }
 
+/// Whether the reader has not yet sent the mappings that this stack needs.
+static __always_inline bool awaits_mappings(uint32_t stop) {
+  return stop == kStopUnknownProcess || stop == kStopStaleMappings || stop == kStopUnmapped;
+}
+
 /// Returns flags: whether to wake the ring's reader.
-static __always_inline uint64_t wakeup(void) {
+static __always_inline uint64_t wakeup(const struct Scratch* scratch) {
   if (!wakeup_bytes)
     return 0;
+  // The counters' rings, which have the records of mappings, wake nobody until they fill up: most
+  // mappings have no samples.
+  const uint64_t now = scratch->record.time_ns;
+  if (awaits_mappings(scratch->record.stop) && now - read_ns > kWakeAfterNs) {
+    read_ns = now;
+    return BPF_RB_FORCE_WAKEUP;
+  }
   return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP
                                                                      : BPF_RB_NO_WAKEUP;
 }
@@ -91,7 +103,7 @@ __attribute__((noinline)) int send_with_copy(struct Scratch* scratch) {
   if (bytes >
       sizeof scratch->passed + sizeof scratch->passed_registers + sizeof scratch->passed_stack)
     return -1;
-  return bpf_ringbuf_output(&ring, &scratch->passed, bytes, wakeup());
+  return bpf_ringbuf_output(&ring, &scratch->passed, bytes, wakeup(scratch));
 }
 
 /// Sends the sample with the stack that had no room.
@@ -107,7 +119,8 @@ static __always_inline long send_whole(struct Scratch* scratch) {
   KEEP(bytes);
   if (bytes > sizeof scratch->words)
     return -1;
-  return bpf_ringbuf_output(&ring, &scratch->record, sizeof scratch->record + bytes, wakeup());
+  return bpf_ringbuf_output(&ring, &scratch->record, sizeof scratch->record + bytes,
+                            wakeup(scratch));
 }
 
 /// Sends a sample of the current task.  The caller has set ip, period, cookie and is_kernel_mode of
@@ -151,7 +164,7 @@ static __always_inline bool take_sample(void* context, struct task_struct* task,
     else if (!record->user_stack)
       error = send_whole(scratch);
     else
-      error = bpf_ringbuf_output(&ring, record, sizeof *record, wakeup());
+      error = bpf_ringbuf_output(&ring, record, sizeof *record, wakeup(scratch));
   }
   return !error;
 }
