@@ -16,6 +16,9 @@
 
 namespace pe::inprocess {
 
+/// Those of a handler that the program does not notice.
+inline constexpr int kUnnoticed = SA_RESTART | SA_ONSTACK;
+
 /// A timer's signal carries a cookie in the upper half of its value, and a slot in the lower half.
 inline constexpr std::uint64_t kCookieBits = 0xffffffff00000000;
 
@@ -32,14 +35,15 @@ inline bool is_function(const struct sigaction& action) noexcept {
 /// The type of sigaction(2), which may be a hook or a sanitizer's wrapper.
 using SigactionFunction = int (*)(int, const struct sigaction*, struct sigaction*);
 
-/// Installs `handle` for SIGPROF.  All signals are blocked while it runs: nobody jumps out of it,
-/// and it is not entered twice.  False on failure; errno has the reason.
-inline bool set_handler(SigactionFunction set, void (*handle)(int, siginfo_t*, void*),
-                        bool restarts, struct sigaction* old) noexcept {
+/// Installs `handle` for SIGPROF, with SA_RESTART and SA_ONSTACK if `flags` has them.  All signals
+/// are blocked while it runs: nobody jumps out of it, and it is not entered twice.  False on
+/// failure; errno has the reason.
+inline bool set_handler(SigactionFunction set, void (*handle)(int, siginfo_t*, void*), int flags,
+                        struct sigaction* old) noexcept {
   struct sigaction action = {};
   action.sa_sigaction = handle;
   ::sigfillset(&action.sa_mask);
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | (restarts ? SA_RESTART : 0);
+  action.sa_flags = SA_SIGINFO | (flags & (SA_RESTART | SA_ONSTACK));
   return set(SIGPROF, &action, old) == 0;
 }
 

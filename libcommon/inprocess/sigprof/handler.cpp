@@ -74,7 +74,7 @@ bool is_signal_free() noexcept {
 
 bool install_handler(ThreadTable& table) noexcept {
   __atomic_store_n(&state.table, &table, __ATOMIC_SEQ_CST);
-  if (set_handler(::sigaction, handle, true, &state.before))
+  if (set_handler(::sigaction, handle, kUnnoticed, &state.before))
     return true;
   __atomic_store_n(&state.table, nullptr, __ATOMIC_SEQ_CST);
   return false;

@@ -3,7 +3,6 @@
 // Usage: odd_programs [NAME SECONDS]
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
-#include <alloca.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,11 +26,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { kStatus = 7, kPage = 4096, kStack = 4 * kPage, kBehind = 8 * kPage };
-static double seconds;
+#include "odd_programs.h"
+
+enum { kStatus = 7, kBehind = 8 * kPage };
+double seconds;
 static const char* self;
 
-static double now(void) {
+double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
@@ -40,7 +41,7 @@ static void fail(const char* what) {
   fprintf(stderr, "odd_programs: %s: %s\n", what, strerror(errno));
   _exit(1);
 }
-static void expect(int holds, const char* what) {
+void expect(int holds, const char* what) {
   if (!holds)
     fail(what);
 }
@@ -52,22 +53,22 @@ static unsigned long work(unsigned long steps) {
   }
   return sum;
 }
-static void check_work(void) {
+void check_work(void) {
   enum { kSteps = 20000 };
   expect(work(kSteps) == (unsigned long)kSteps * (kSteps + 1) / 2, "wrong sum");
 }
-static void work_until(double end) {
+void work_until(double end) {
   while (now() < end)
     check_work();
 }
-static char* pages(size_t bytes) {
+char* pages(size_t bytes) {
   // Far from others: the kernel puts no other mapping into a hole there, which we would overwrite.
   char* memory =
       mmap((void*)(1L << 40), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   expect(memory != MAP_FAILED, "mmap");
   return memory;
 }
-static pthread_t start(void* (*function)(void*), void* argument, size_t stack_bytes) {
+pthread_t start(void* (*function)(void*), void* argument, size_t stack_bytes) {
   pthread_attr_t attributes;
   pthread_t thread;
   pthread_attr_init(&attributes);
@@ -77,7 +78,7 @@ static pthread_t start(void* (*function)(void*), void* argument, size_t stack_by
   pthread_attr_destroy(&attributes);
   return thread;
 }
-static void handle(int number, void (*handler)(int, siginfo_t*, void*), int flags) {
+void handle(int number, void (*handler)(int, siginfo_t*, void*), int flags) {
   struct sigaction action = {0};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | flags;
@@ -86,7 +87,8 @@ static void handle(int number, void (*handler)(int, siginfo_t*, void*), int flag
 
 // A coroutine on `region`, which also calls malloc(3).
 static char* region;
-static ucontext_t back, coroutine;
+ucontext_t back;
+static ucontext_t coroutine;
 static volatile int is_over;
 static void run_coroutine(void) {
   for (const double end = now() + seconds; now() < end;) {
@@ -96,12 +98,15 @@ static void run_coroutine(void) {
   }
   swapcontext(&coroutine, &back);
 }
+void prepare(ucontext_t* context, void (*function)(void), char* stack, size_t bytes) {
+  getcontext(context);
+  context->uc_stack.ss_sp = stack;
+  context->uc_stack.ss_size = bytes;
+  context->uc_link = &back;
+  makecontext(context, function, 0);
+}
 static void* enter_coroutine(void* argument) {
-  getcontext(&coroutine);
-  coroutine.uc_stack.ss_sp = region;
-  coroutine.uc_stack.ss_size = kStack;
-  coroutine.uc_link = &back;
-  makecontext(&coroutine, run_coroutine, 0);
+  prepare(&coroutine, run_coroutine, region, kStack);
   swapcontext(&back, &coroutine);
   is_over = 1;
   return argument;
@@ -201,7 +206,7 @@ static void* protect_own(void* argument) {
     }
   return argument;
 }
-static void in_threads(void* (*function)(void*), size_t stack_bytes) {
+void in_threads(void* (*function)(void*), size_t stack_bytes) {
   pthread_t threads[3];
   for (int i = 0; i < 3; ++i)
     threads[i] = start(function, NULL, stack_bytes);
@@ -224,76 +229,14 @@ static void* advise_own(void* argument) {
 }
 static void advice(void) { in_threads(advise_own, 1 << 20); }
 
-static volatile long handled;
-static void count(int number, siginfo_t* info, void* context) {
+volatile long handled;
+void count(int number, siginfo_t* info, void* context) {
   (void)number;
   (void)info;
   (void)context;
   __atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
   check_work();
 }
-static void* on_other_stack(void* argument) {
-  const stack_t stack = {.ss_sp = pages(kStack), .ss_size = kStack};
-  expect(sigaltstack(&stack, NULL) == 0, "sigaltstack");
-  long sent = 0;
-  for (const double end = now() + seconds; now() < end; ++sent)
-    pthread_kill(pthread_self(), SIGUSR1);
-  expect(sent > 0, "no signal");
-  stack_t now_set;
-  expect(sigaltstack(NULL, &now_set) == 0 && now_set.ss_sp == stack.ss_sp,
-         "another alternate stack");
-  return argument;
-}
-static void other_stack(void) {
-  handle(SIGUSR1, count, SA_ONSTACK);
-  in_threads(on_other_stack, 0);
-}
-// Too small for the frame of a signal: the program sends none while it is set.
-static void* with_small_stack(void* argument) {
-  const stack_t small = {.ss_sp = pages(kPage), .ss_size = 2048}, none = {.ss_flags = SS_DISABLE};
-  const double end = now() + seconds;
-  if (sigaltstack(&small, NULL) != 0)
-    return argument;  // the kernel refuses it where frames are larger
-  work_until(end - seconds / 2);
-  stack_t set;
-  expect(sigaltstack(&none, &set) == 0 && set.ss_size == 2048, "the small stack is gone");
-  work_until(end);
-  return argument;
-}
-static void small_stack(void) {
-  with_small_stack(NULL);
-  in_threads(with_small_stack, 0);
-}
-// Leaves 3.3 KB of the thread's stack.
-static __attribute__((noinline)) void use_up(size_t left) {
-  pthread_attr_t attributes;
-  void* low;
-  size_t bytes;
-  pthread_getattr_np(pthread_self(), &attributes);
-  pthread_attr_getstack(&attributes, &low, &bytes);
-  pthread_attr_destroy(&attributes);
-  const uintptr_t here = (uintptr_t)__builtin_frame_address(0) - 512;
-  volatile char* room = alloca(here - ((uintptr_t)low + left));
-  room[0] = 1;
-  stack_t none;
-  expect(sigaltstack(NULL, &none) == 0 && none.ss_flags == SS_DISABLE,
-         "an alternate stack that the program did not set");
-  work_until(now() + seconds);
-}
-static void* use_most(void* argument) {
-  use_up(3300);
-  return argument;
-}
-static void little_stack(void) { in_threads(use_most, 32 * 1024); }
-static void* nothing(void* argument) {
-  check_work();
-  return argument;
-}
-static void tiny_threads(void) {
-  for (const double end = now() + seconds; now() < end;)
-    pthread_join(start(nothing, NULL, (size_t)sysconf(_SC_THREAD_STACK_MIN)), NULL);
-}
-
 static void wait_for(pid_t child, int status) {
   int got;
   while (waitpid(child, &got, 0) < 0)
@@ -436,10 +379,7 @@ static void run_filtered(void) {
 }
 static void filter(void) {
   region = pages(kStack + kBehind);
-  getcontext(&coroutine);
-  coroutine.uc_stack.ss_sp = region;
-  coroutine.uc_stack.ss_size = kStack;
-  makecontext(&coroutine, run_filtered, 0);
+  prepare(&coroutine, run_filtered, region, kStack);
   swapcontext(&back, &coroutine);
 }
 
@@ -472,6 +412,9 @@ static const struct {
             {"other_stack", other_stack},
             {"small_stack", small_stack},
             {"little_stack", little_stack},
+            {"little_of_large", little_of_large},
+            {"small_coroutine", small_coroutine},
+            {"preempts", preempts},
             {"tiny_threads", tiny_threads},
             {"forks", forks},
             {"vforks", vforks},

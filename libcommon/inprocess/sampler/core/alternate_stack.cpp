@@ -2,12 +2,10 @@
 #include "inprocess/sampler/core/alternate_stack.h"
 
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "inprocess/keep_errno.h"
-#include "inprocess/runtime/pages.h"
 #include "inprocess/sampler/core/process.h"
 
 namespace pe::inprocess {
@@ -19,10 +17,6 @@ constexpr unsigned long AT_MINSIGSTKSZ = 51;  // NOLINT: as in newer headers
 
 /// The handler's own frames, and those of the functions that it calls, have up to 2.3 KiB.
 constexpr std::uint64_t kHandlerBytes = 2560;
-/// Stacks that are larger have room, unless the program is about to overflow them.
-constexpr std::uint64_t kLargeStackBytes = 64 * 1024;
-/// The program's own handlers may also run on it.
-constexpr std::uint64_t kAddedBytes = 64 * 1024;
 
 /// Returns the size of an alternate stack on which the handler can run.
 std::uint64_t least_bytes() noexcept {
@@ -67,29 +61,32 @@ int set_alternate_stack(const stack_t* stack, stack_t* old) noexcept {
   return 0;
 }
 
-void* add_alternate_stack(const StackBounds& own) noexcept {
-  stack_t before{};
-  if (own.end - own.low >= kLargeStackBytes || own.end == 0 ||
-      set_in_kernel(nullptr, &before) != 0 || (before.ss_flags & SS_DISABLE) == 0)
-    return nullptr;
-  void* const memory = map_pages<void>(kAddedBytes);
-  const stack_t stack = added(memory);
-  if (memory != nullptr && set_in_kernel(&stack, nullptr) == 0)
-    return memory;
-  if (memory != nullptr)
-    ::syscall(SYS_munmap, memory, kAddedBytes);
-  return nullptr;
+void add_alternate_stack(std::uint32_t slot) noexcept {
+  stack_t now{};
+  if (set_in_kernel(nullptr, &now) == 0 && lend_alternate_stack(slot, now) &&
+      set_in_kernel(&now, nullptr) != 0)
+    process.own[slot].added_stack = nullptr;
 }
 
-void remove_alternate_stack(void* stack) noexcept {
-  if (stack == nullptr)
-    return;
+bool lend_alternate_stack(std::uint32_t slot, stack_t& in_frame) noexcept {
+  OwnThread& own = process.own[slot];
+  if (process.stacks == nullptr || own.is_stack_lost != 0 || (in_frame.ss_flags & SS_DISABLE) == 0)
+    return false;
+  own.added_stack = &process.stacks[slot];
+  in_frame = added(own.added_stack);
+  return true;
+}
+
+void remove_alternate_stack(std::uint32_t slot) noexcept {
+  OwnThread& own = process.own[slot];
   stack_t now{};
   constexpr stack_t kNone{nullptr, SS_DISABLE, 0};
-  set_in_kernel(nullptr, &now);
+  if (own.added_stack == nullptr || set_in_kernel(nullptr, &now) != 0)
+    return;
   // It fails while a handler of the program runs there.
-  if (now.ss_sp != stack || set_in_kernel(&kNone, nullptr) == 0)
-    ::syscall(SYS_munmap, stack, kAddedBytes);
+  if (now.ss_sp == own.added_stack && set_in_kernel(&kNone, nullptr) != 0)
+    own.is_stack_lost = 1;
+  own.added_stack = nullptr;
 }
 
 }  // namespace pe::inprocess

@@ -116,11 +116,12 @@ void sample_slot(std::uint32_t slot, std::uint32_t weight, const ucontext_t& con
               weight, context);
 }
 
-void sample_timer(const siginfo_t& info, const ucontext_t& context) noexcept {
+void sample_timer(const siginfo_t& info, ucontext_t& context) noexcept {
   const auto slot = static_cast<std::uint32_t>(value_of_timer(info));
   if (slot >= process.max_threads || load_relaxed(process.own[slot].is_armed) == 0 ||
       !is_slot_of_this_thread(slot))
     return;
+  lend_alternate_stack(slot, context.uc_stack);
   if (load_relaxed(process.is_closed) == 0 && load_relaxed(process.header().wanted_tids[0]) != 0)
     begin_wanted_threads();
   const std::uint32_t weight = process.own[slot].timer.weight_of(info);
@@ -128,14 +129,17 @@ void sample_timer(const siginfo_t& info, const ucontext_t& context) noexcept {
     sample_slot(slot, weight, context);
 }
 
-void sample_process(const ucontext_t& context) noexcept {
+void sample_process(ucontext_t& context) noexcept {
   const std::uint32_t slot = slot_of_this_thread();
-  if (slot != kNoSlot && load_relaxed(process.thread(slot).is_unwanted) == 0)
+  if (slot == kNoSlot)
+    return;
+  lend_alternate_stack(slot, context.uc_stack);
+  if (load_relaxed(process.thread(slot).is_unwanted) == 0)
     sample_slot(slot, 1, context);
 }
 
 /// Handles a signal of this library; false if the signal belongs to the program.
-bool take_ours(const siginfo_t& info, const ucontext_t& context) noexcept {
+bool take_ours(const siginfo_t& info, ucontext_t& context) noexcept {
   const KeepErrno keep;
   const bool is_of_timer =
       process.cookie != 0 && (value_of_timer(info) & kCookieBits) == process.cookie;
@@ -200,7 +204,8 @@ void set_real_sigaction(SigactionFunction next, SigactionFunction of_libc) noexc
 
 bool install_handler() noexcept {
   struct sigaction old = {};
-  if (program.libc_sigaction == nullptr || !set_handler(program.libc_sigaction, handle, true, &old))
+  if (program.libc_sigaction == nullptr ||
+      !set_handler(program.libc_sigaction, handle, kUnnoticed, &old))
     return false;
   program.actions.exchange(old);
   unblock_for_samples();
@@ -219,12 +224,13 @@ void set_program_action(const struct sigaction* action, struct sigaction* old) n
   const struct sigaction before =
       action != nullptr ? program.actions.exchange(*action) : program.actions.get();
   if (action != nullptr) {
-    // A program that relies on interruption by its own signal is interrupted.  A sanitizer decides
+    // A program that relies on interruption by its own signal is interrupted.  A handler that may
+    // leave to another context (swapcontext(3)) has its thread's stack.  A sanitizer decides
     // when the program's handler is called, because that handler may call the sanitizer's runtime.
     if (is_function(*action))
-      set_handler(program.next_sigaction, handle, (action->sa_flags & SA_RESTART) != 0, nullptr);
+      set_handler(program.next_sigaction, handle, action->sa_flags, nullptr);
     else
-      set_handler(program.libc_sigaction, handle, true, nullptr);
+      set_handler(program.libc_sigaction, handle, kUnnoticed, nullptr);
   }
   if (old != nullptr)
     *old = before;

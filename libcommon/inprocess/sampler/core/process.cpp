@@ -25,7 +25,6 @@
 #include "inprocess/runtime/thread_sanitizer.h"
 #include "inprocess/runtime/tick.h"
 #include "inprocess/runtime/timers.h"
-#include "inprocess/sampler/core/alternate_stack.h"
 #include "inprocess/sampler/core/handler.h"
 #include "inprocess/sampler/core/own_calls.h"
 #include "inprocess/sampler/core/slots.h"
@@ -120,16 +119,46 @@ bool make_shared(bool is_fork, Failure& failure) noexcept {
   return is_sent;
 }
 
-void leave_memory() noexcept {
+/// Maps an array with an element for each slot.  A huge page would cost the memory of 32 threads.
+template <typename T>
+T* map_for_slots() noexcept {
+  const std::size_t bytes = process.max_threads * sizeof(T);
+  T* const elements = map_pages<T>(bytes);
+  if (elements != nullptr)
+    ::syscall(SYS_madvise, elements, bytes, MADV_NOHUGEPAGE);
+  return elements;
+}
+
+void unmap(void* low, const void* end) noexcept {
+  const auto bytes = static_cast<const std::byte*>(end) - static_cast<std::byte*>(low);
+  if (bytes > 0)
+    ::syscall(SYS_munmap, low, bytes);
+}
+
+template <typename T>
+void unmap_for_slots(T*& elements) noexcept {
+  if (elements != nullptr)
+    unmap(elements, elements + process.max_threads);
+  elements = nullptr;
+}
+
+/// The calling thread may be on the stack that is kept.
+void leave_stacks(AddedStack* kept) noexcept {
+  AddedStack* const low = process.stacks;
+  if (low == nullptr || kept < low || kept >= low + process.max_threads)
+    return unmap_for_slots(process.stacks);
+  unmap(low, kept);
+  unmap(kept + 1, low + process.max_threads);
+  process.stacks = nullptr;
+}
+
+void leave_memory(AddedStack* kept) noexcept {
   if (process.shared != nullptr)
-    ::syscall(SYS_munmap, process.shared, process.shared_bytes);
-  if (process.own != nullptr)
-    ::syscall(SYS_munmap, process.own, process.max_threads * sizeof(OwnThread));
-  if (process.script_rooms != nullptr)
-    ::syscall(SYS_munmap, process.script_rooms, process.max_threads * sizeof(ScriptRoom));
+    unmap(process.shared, process.shared + process.shared_bytes);
   process.shared = nullptr;
-  process.own = nullptr;
-  process.script_rooms = nullptr;
+  unmap_for_slots(process.own);
+  unmap_for_slots(process.script_rooms);
+  leave_stacks(kept);
 }
 
 /// Keeps the slot that was claimed for the calling thread when it was found.  From now on we notice
@@ -155,7 +184,7 @@ void end_thread(void* memory) noexcept {
     return;
   const KeepErrno keep;
   disarm(slot);
-  remove_alternate_stack(process.own[slot].added_stack);
+  remove_alternate_stack(slot);
   slot_plus_one = 0;
   ::prctl(PR_GET_NAME, process.thread(slot).name);
   give_back(slot);
@@ -184,7 +213,7 @@ std::uint32_t begin_this_thread(StackBounds stack) noexcept {
     return kNoSlot;
   }
   process.own[slot].stack = stack;
-  process.own[slot].added_stack = add_alternate_stack(stack);
+  add_alternate_stack(slot);
   ::prctl(PR_GET_NAME, process.thread(slot).name);
   slot_plus_one = slot + 1;
   ::pthread_setspecific(process.key, reinterpret_cast<void*>(std::uintptr_t{slot} + 1));  // NOLINT
@@ -229,10 +258,11 @@ bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
   if (!make_key() || !make_shared(is_fork, failure))
     return false;
   failure = {"no memory", 0};
-  process.own = map_pages<OwnThread>(process.max_threads * sizeof(OwnThread));
+  process.own = map_for_slots<OwnThread>();
   if (process.own == nullptr)
     return false;
-  process.script_rooms = map_pages<ScriptRoom>(process.max_threads * sizeof(ScriptRoom));
+  process.script_rooms = map_for_slots<ScriptRoom>();
+  process.stacks = map_for_slots<AddedStack>();
   if (!is_fork)
     process.can_copy = can_copy_own_memory() ? 1 : 0;
   constexpr std::uint64_t kLowHalf = 0xffffffff;
@@ -278,7 +308,7 @@ void begin_child() noexcept {
   if (load_relaxed(process.is_closed) != 0 || is_paused)
     return;
   process.parents_script = process.header().script;
-  leave_memory();
+  leave_memory(before.added_stack);
   if (process.settings.follows_forks)
     start_or_say_why(true, before.stack);
   if (slot_plus_one != 0)
@@ -309,7 +339,7 @@ void begin_thread() noexcept {
   is_beginning = false;
   if (slot != kNoSlot && load_relaxed(process.own[slot].is_armed) == 0) {
     count_up(process.header().without_timer);
-    remove_alternate_stack(process.own[slot].added_stack);
+    remove_alternate_stack(slot);
     slot_plus_one = 0;
     give_back(slot);
   }
@@ -400,7 +430,7 @@ void continue_this_thread() noexcept {
     arm(slot_plus_one - 1, own_tid());
 }
 
-void* added_stack_of_this_thread() noexcept {
+AddedStack* added_stack_of_this_thread() noexcept {
   return slot_plus_one != 0 && process.samples() ? process.own[slot_plus_one - 1].added_stack
                                                  : nullptr;
 }

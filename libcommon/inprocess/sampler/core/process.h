@@ -13,6 +13,7 @@
 #include "inprocess/atomics.h"
 #include "inprocess/runtime/stack_bounds.h"
 #include "inprocess/runtime/timers.h"
+#include "inprocess/sampler/core/alternate_stack.h"
 #include "inprocess/sampler/core/take_script.h"
 #include "inprocess/sampler/layout.h"
 #include "inprocess/sampler/settings.h"
@@ -23,10 +24,11 @@ namespace pe::inprocess {
 struct OwnThread {
   StackBounds stack;
   ThreadTimer timer;
-  std::uint32_t is_armed;      ///< a signal with the timer's cookie is a sample
-  std::uint32_t is_found;      ///< not started by our pthread_create: we do not notice its end yet
-  std::uint64_t script_state;  ///< see take_script()
-  void* added_stack;           ///< see add_alternate_stack()
+  std::uint32_t is_armed;       ///< a signal with the timer's cookie is a sample
+  std::uint32_t is_found;       ///< not started by our pthread_create: we do not notice its end yet
+  std::uint64_t script_state;   ///< see take_script()
+  AddedStack* added_stack;      ///< see add_alternate_stack()
+  std::uint32_t is_stack_lost;  ///< an earlier thread of this slot ended on the added stack
 };
 
 /// Plain fields are set before the first timer starts.  Others may change in any thread: access
@@ -50,6 +52,7 @@ struct Process {
   std::uint64_t shared_bytes;
   OwnThread* own;
   ScriptRoom* script_rooms;  ///< one for each slot; nullptr if there is no memory
+  AddedStack* stacks;        ///< the same
 
   [[nodiscard]] bool samples() const noexcept { return load_relaxed(is_sampling) != 0; }
   [[nodiscard]] Header& header() const noexcept { return *reinterpret_cast<Header*>(shared); }
@@ -91,7 +94,7 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept;
 bool pause_this_thread() noexcept;
 void continue_this_thread() noexcept;
 /// Returns the alternate stack that the calling thread was given; nullptr if none.
-void* added_stack_of_this_thread() noexcept;
+AddedStack* added_stack_of_this_thread() noexcept;
 
 /// Stops sampling of the whole process for good, and reports that on standard error.
 void stop_process(WhyStopped why) noexcept;

@@ -22,7 +22,9 @@ std::uint32_t claim_slot(pid_t tid) noexcept {
       continue;
     thread.tid = static_cast<std::uint32_t>(tid);
     thread.start_ns = last_tick_ns();
-    process.own[slot] = {};
+    OwnThread fresh{};
+    fresh.is_stack_lost = process.own[slot].is_stack_lost;
+    process.own[slot] = fresh;
     constexpr char kNoName[sizeof thread.name]{};
     copy_bytes(thread.name, kNoName, sizeof kNoName);
     std::uint32_t used = load_relaxed(header.threads);
