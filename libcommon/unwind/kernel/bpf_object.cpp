@@ -299,7 +299,10 @@ void LoadedObject::take_record(std::span<const std::byte> bytes) const {
   } else if (record->kind == kRecordWholeStack) {
     end = std::min<std::size_t>(record->length, words.size());
     sample.stack = view_stack(words.first(end));
-  } else if (record->kind == kRecordPassedOn && words.size() >= kPassedRegisters) {
+  } else if (record->kind == kRecordWaitEnded && rest.size() >= sizeof(EndedWait)) {
+    sample.ended = reinterpret_cast<const EndedWait*>(rest.data());
+  } else if ((record->kind == kRecordPassedOn || record->kind == kRecordPassedWaker) &&
+             words.size() >= kPassedRegisters) {
     sample.registers = words.first(kPassedRegisters);
     sample.memory = rest.subspan(sample.registers.size_bytes());
     sample.memory =

@@ -79,11 +79,13 @@ struct Sample {
   const SampleRecord& record;
   StackOfKernel stack;  ///< the user's, wherever it was stored; no frames if there is none
   StackOfKernel kernel_stack = {};  ///< the kernel's, likewise
-  /// For kRecordPassedOn: the registers by DWARF number, and the memory from the stack pointer on.
+  /// For kRecordPassedOn and kRecordPassedWaker: the registers by DWARF number, and the memory from
+  /// the stack pointer on.
   std::span<const std::uint64_t> registers = {};
   std::span<const std::byte> memory = {};
   /// For kRecordScript: its words.
   std::span<const std::uint64_t> script = {};
+  const EndedWait* ended = nullptr;  ///< for kRecordWaitEnded
 };
 
 /// The thread that ended a wait, or that the real waker interrupted.

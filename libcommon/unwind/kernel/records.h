@@ -77,7 +77,9 @@ enum RecordKind {
   kRecordSample,      ///< only a SampleRecord
   kRecordWholeStack,  ///< ... and its user stack, as words: there is no room for its number
   kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
-  kRecordWaitEnded,   ///< only a SampleRecord: see SampleRecord::cookie
+  /// The same for the thread that ends a wait, at the time of EndedWait::copied_ns.
+  kRecordPassedWaker,
+  kRecordWaitEnded,  ///< ... and an EndedWait
   /// ... and the stack in the thread's interpreter: two words for each frame, as in
   /// inprocess/sampler/script_words.h.  The sample itself follows, with the same thread and time.
   /// `stop` is kStopTooDeep if outer frames are missing, `ip` is the interpreter's
@@ -102,9 +104,9 @@ enum PassOn {
   kPassAll,
 };
 
-/// One sample of the counter, or a switch that is forwarded, in the ring.  No sum contains such a
-/// switch.  A record reports that the thread runs again, unless its time is outside the wanted
-/// range.
+/// One sample of the counter, or a switch or a waker that is forwarded, in the ring.  No sum
+/// contains a wait of which either was forwarded.  A kRecordWaitEnded reports its end, unless its
+/// time is outside the wanted range.
 struct SampleRecord {
   uint32_t kind;  ///< RecordKind
   uint32_t cpu;
@@ -114,10 +116,7 @@ struct SampleRecord {
   uint32_t kernel_stack;  ///< 0: none, or no room
   uint64_t ip;            ///< the interrupted instruction, perhaps in the kernel
   uint64_t period;
-  /// The value given when attaching.  For kRecordWaitEnded: time_ns of the same thread's
-  /// kRecordPassedOn.  From that time on, the thread was off its CPU for `period` ns.  `ip` is the
-  /// lock, as in SumKey, and `user_stack` is the number of the waker.
-  uint64_t cookie;
+  uint64_t cookie;  ///< the value given when attaching
   uint32_t is_kernel_mode;
   /// Size of the data that follows: words of the stack, or bytes of the stack's piece, which starts
   /// at the stack pointer.
@@ -140,6 +139,14 @@ struct SumKey {
   /// The avma of the futex that it waited for; 0 without only_locks.  Bit 0 is set if the end of
   /// another thread ended the wait.
   uint64_t lock;
+};
+
+/// A wait that ended at time_ns of its record.
+struct EndedWait {
+  struct SumKey key;
+  uint64_t since_ns;  ///< also time_ns of the thread's kRecordPassedOn, if it was forwarded
+  /// For each waker, time_ns of its kRecordPassedWaker; 0: it was not forwarded.
+  uint64_t copied_ns[kMaxWakers];
 };
 
 struct Sum {
@@ -202,6 +209,7 @@ struct Counts {
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(SampleRecord) == 72 && sizeof(SumKey) == 32 && sizeof(Outstanding) == 40);
+static_assert(sizeof(SampleRecord) == 72 && sizeof(SumKey) == 32 && sizeof(Outstanding) == 40 &&
+              sizeof(EndedWait) == 72);
 }  // namespace pe::unwind
 #endif

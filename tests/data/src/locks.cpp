@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -31,6 +30,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
+#include <utility>
 
 #define KEEP __attribute__((noinline, noclone))
 
@@ -209,11 +209,12 @@ KEEP void release_semaphore() {
   sem_post(&g_semaphore);
   after = after + 1;
 }
-KEEP void wait_for_semaphore() {
-  while (sem_wait(&g_semaphore) != 0 && errno == EINTR) {
-  }
-  after = after + 1;
-}
+KEEP void wait_for_semaphore() { after = after + sem_wait(&g_semaphore) + 1; }
+
+/// These post g_semaphore; locks.S has them.
+extern "C" void release_uncommon(), release_lost();
+KEEP void wait_for_uncommon() { after = after + sem_wait(&g_semaphore) + 2; }
+KEEP void wait_for_lost() { after = after + sem_wait(&g_semaphore) + 3; }
 
 KEEP void release_pi_mutex() {
   pthread_mutex_unlock(pi_mutex);
@@ -284,6 +285,8 @@ constexpr Lock kLocks[] = {
      [] { g_shared.unlock_shared(); }},
     {"condition", nothing, release_condition, wait_for_condition, nothing},
     {"semaphore", nothing, release_semaphore, wait_for_semaphore, nothing},
+    {"uncommon", nothing, release_uncommon, wait_for_uncommon, nothing},
+    {"lost", nothing, release_lost, wait_for_lost, nothing},
     {"pi_mutex", lock_pi, release_pi_mutex, wait_for_pi_mutex,
      [] { pthread_mutex_unlock(pi_mutex); }},
 };
@@ -474,16 +477,12 @@ bool run_case(const char* name) {
       run(holder);
     return true;
   }
-  struct Case {
-    const char* name;
-    void (*run)();
-  };
-  constexpr Case kCases[] = {{"join", join_case},     {"timeout", timeout_case},
-                             {"signal", signal_case}, {"process", process_case},
-                             {"bad", wait_for_bad},   {"blocked", blocked_case}};
-  for (const Case& each : kCases)
-    if (std::strcmp(name, each.name) == 0)
-      return each.run(), true;
+  constexpr std::pair<const char*, void (*)()> kCases[] = {
+      {"join", join_case},       {"timeout", timeout_case}, {"signal", signal_case},
+      {"process", process_case}, {"bad", wait_for_bad},     {"blocked", blocked_case}};
+  for (const auto& [of, run] : kCases)
+    if (std::strcmp(name, of) == 0)
+      return run(), true;
   return false;
 }
 

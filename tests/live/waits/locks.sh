@@ -34,12 +34,14 @@ check() {
   at_least "$1: charged to $3, of $waits us" $((waits * 99 / 100)) "$(time_of "(^|;)$3[^-]*;--;\\[$2\\];.*;wait_for_$1[;(]" "$dir/folded")"
 }
 
-record -- mutex std_mutex shared_mutex condition semaphore pi_mutex join process timeout signal bad
+record -- mutex std_mutex shared_mutex condition semaphore uncommon pi_mutex join process timeout signal bad
 check mutex 'mutex first waited for at wait_for_mutex(\(\))?' 'locks;.*release_mutex'
 check std_mutex 'mutex g_pool\+0x10' 'locks;.*release_std_mutex'
 check shared_mutex 'read-write lock g_shared' 'locks;.*release_shared_mutex'
 check condition 'condition variable g_condition' 'locks;.*release_condition'
 check semaphore 'semaphore g_semaphore' 'locks;.*release_semaphore'
+# Only user space can walk the stack of this release.
+check uncommon 'semaphore g_semaphore' 'locks;.*start_thread;.*release_uncommon'
 check pi_mutex 'mutex first waited for at wait_for_pi_mutex(\(\))?' 'locks;.*release_pi_mutex'
 check process 'mutex first waited for at wait_for_process(\(\))?' 'locks;.*release_process'
 check join 'thread joined at wait_for_join[^]]*' 'locks;'
@@ -49,6 +51,11 @@ expect 'waits for what is not a futex' 0 "$(time_of 'wait_for_bad' "$dir/folded"
 grep -qE '10 waits ended by a timeout, 10 by a signal' "$dir/err" || fail "no counts: $(cat "$dir/err")"
 expect 'kernel frames' 0 "$(grep -c 'schedule;' "$dir/folded")"
 [ "$failed" = 0 ] || { cat "$dir/said" "$dir/err" "$dir/symbolized"; cut -c1-400 "$dir/folded"; }
+
+# The stack of a release may be incomplete while those of all waits are complete.
+record -- lost
+check lost 'semaphore g_semaphore' 'locks;release_lost'
+grep -q ', 100\.0 % of stacks complete' "$dir/err" && fail "incomplete releases: $(cat "$dir/err")"
 
 # Three functions hold one lock for 60, 30 and 10 % of the time.
 record -- holders

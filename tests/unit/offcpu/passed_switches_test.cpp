@@ -39,12 +39,25 @@ SampleRecord left_at(std::uint64_t time_ns, std::uint32_t tid = 43) {
   return record;
 }
 
+/// A thread runs again.
+struct Ended {
+  SampleRecord record;
+  unwind::EndedWait wait;
+};
+
 /// The thread runs again; it left at `since_ns`.
-SampleRecord back_at(std::uint64_t time_ns, std::uint64_t since_ns, std::uint32_t tid = 43) {
+Ended back_at(std::uint64_t time_ns, std::uint64_t since_ns, std::uint32_t tid = 43) {
+  Ended ended{.record = left_at(time_ns, tid), .wait = {}};
+  ended.record.kind = unwind::kRecordWaitEnded;
+  ended.wait.key.tid = tid;
+  ended.wait.since_ns = since_ns;
+  return ended;
+}
+
+/// The thread ends the wait of another one.
+SampleRecord wakes_at(std::uint64_t time_ns, std::uint32_t tid = 43) {
   SampleRecord record = left_at(time_ns, tid);
-  record.kind = unwind::kRecordWaitEnded;
-  record.period = time_ns - since_ns;
-  record.cookie = since_ns;
+  record.kind = unwind::kRecordPassedWaker;
   return record;
 }
 
@@ -71,16 +84,18 @@ struct Engine {
     registers.back() = ip;
     passed.hold({record, {}, {}, registers, memory}, {});
   }
-  void come_back(const SampleRecord& record) { passed.hold({record, {}}, {}); }
+  void come_back(const Ended& ended) {
+    passed.hold({.record = ended.record, .stack = {}, .ended = &ended.wait}, {});
+  }
   /// Returns one word for each wait that ends until `until_ns`: "tid:length", with "@ip" of its
   /// stack.
   std::string walk(std::uint64_t until_ns) {
     std::string text;
-    passed.walk_until(until_ns, [&](const offcpu::Wait& wait, std::uint32_t /*waker*/) {
-      text += (text.empty() ? "" : " ") + std::to_string(wait.tid) + ":" +
-              std::to_string(wait.length_ns);
-      if (!wait.stack.chain.empty())
-        text += "@" + std::to_string(wait.stack.ip);
+    passed.walk_until(until_ns, [&](const unwind::EndedWait& wait, std::uint64_t end_ns) {
+      text += (text.empty() ? "" : " ") + std::to_string(wait.key.tid) + ":" +
+              std::to_string(end_ns - wait.since_ns);
+      if (const auto* stack = passed.stack_since(wait.key.tid, wait.since_ns))
+        text += "@" + std::to_string(stack->ip);
     });
     return text;
   }
@@ -109,7 +124,8 @@ struct HeldSample {
     });
     PassedSwitches passed(stream, layout, kId, chains);
     passed.hold(switched, kernel);
-    passed.walk_until(kAlways, [](const offcpu::Wait&, std::uint32_t) { BOOST_ERROR("a wait"); });
+    passed.walk_until(kAlways,
+                      [](const unwind::EndedWait&, std::uint64_t) { BOOST_ERROR("a wait"); });
     if (!bytes.empty())
       sample = stream::parse_sample(stream::view_record(std::as_bytes(std::span(bytes))), layout);
   }
@@ -263,21 +279,33 @@ BOOST_AUTO_TEST_CASE(a_thread_with_the_number_of_one_that_has_ended_keeps_its_st
   BOOST_TEST(engine.passed.stack_since(43, 150) == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(the_end_of_a_wait_has_its_lock_and_its_waker) {
+BOOST_AUTO_TEST_CASE(a_waker_has_its_stack_of_that_time_and_keeps_the_one_of_its_own_wait) {
   Engine engine;
-  SampleRecord end = back_at(200, 100);
-  end.ip = 0x1000;
-  end.user_stack = 9;
-  engine.leave(left_at(100), 0x400);
-  engine.come_back(end);
-  std::uint64_t lock = 0;
-  std::uint32_t waker = 0;
-  engine.passed.walk_until(kAlways, [&](const offcpu::Wait& wait, std::uint32_t by) {
-    lock = wait.lock;
-    waker = by;
-  });
-  BOOST_TEST(lock == 0x1000U);
-  BOOST_TEST(waker == 9U);
+  engine.leave(left_at(100, 44), 0x1000);
+  engine.leave(wakes_at(120, 44), 0x2000);
+  engine.leave(wakes_at(120, 45), 0x3000);
+  engine.leave(wakes_at(130, 44), 0x4000);
+  engine.walk(kAlways);
+  const auto ip_at = [&](std::uint64_t time_ns, std::uint32_t tid) {
+    const offcpu::Stack* stack = engine.passed.waker_stack(tid, time_ns);
+    return stack != nullptr ? stack->ip : 0;
+  };
+  BOOST_TEST(ip_at(120, 44) == 0x2000U);
+  BOOST_TEST(ip_at(120, 45) == 0x3000U);
+  BOOST_TEST(ip_at(130, 44) == 0x4000U);
+  BOOST_TEST(ip_at(100, 44) == 0U);
+  BOOST_TEST(engine.passed.stack_since(44, 100)->ip == 0x1000U);
+  BOOST_TEST(engine.passed.stack_since(44, 120) == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(only_the_last_wakers_are_kept) {
+  Engine engine;
+  for (std::uint64_t time_ns = 1; time_ns <= 4100; ++time_ns)
+    engine.leave(wakes_at(time_ns), 0x1000);
+  engine.walk(kAlways);
+  BOOST_TEST(engine.passed.waker_stack(43, 4) == nullptr);
+  BOOST_TEST(engine.passed.waker_stack(43, 5) != nullptr);
+  BOOST_TEST(engine.passed.waker_stack(43, 4100) != nullptr);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -323,15 +323,30 @@ void BpfEngine::take(const stream::Record& record) {
 }
 
 void BpfEngine::walk_passed(std::uint64_t until_ns) {
-  recording_->passed.walk_until(until_ns, [this](const Wait& wait, std::uint32_t waker) {
-    budget_.look(monotonic_ns());
-    if (!is_wanted(wait.tid))
-      return;
-    threads_seen_.insert(wait.tid);
-    see(wait.pid);
-    recording_->waits.hold({wait.end_ns, wait.pid, wait.tid, wait.length_ns, 1, wait.stack, false,
-                            see_wakers(waker, wait.end_ns), wait.lock});
-  });
+  recording_->passed.walk_until(
+      until_ns, [this](const unwind::EndedWait& ended, std::uint64_t end_ns) {
+        const unwind::SumKey& key = ended.key;
+        budget_.look(monotonic_ns());
+        if (!is_wanted(key.tid))
+          return;
+        threads_seen_.insert(key.tid);
+        see(key.tgid);
+        const auto walked = [&](std::size_t place, const unwind::Waker& waker) {
+          return recording_->passed.waker_stack(waker.tid, ended.copied_ns[place]);
+        };
+        recording_->waits.hold({end_ns, key.tgid, key.tid, end_ns - ended.since_ns, 1,
+                                stack_of_wait(key, ended.since_ns, end_ns), false,
+                                see_wakers(key.waker, end_ns, 1, walked), key.lock});
+      });
+}
+
+/// Returns the stack of a single wait: as it was walked here, if it was forwarded.
+Stack BpfEngine::stack_of_wait(const unwind::SumKey& key, std::uint64_t since_ns,
+                               std::uint64_t end_ns) {
+  if (const Stack* walked = recording_->passed.stack_since(key.tid, since_ns))
+    return *walked;
+  stacks_.count(key.user_stack, 1);
+  return stacks_.stack_of(key, end_ns);
 }
 
 bool BpfEngine::is_wanted(std::uint32_t tid) const {
@@ -353,13 +368,14 @@ void BpfEngine::read_sums() {
     stacks_.count(key.user_stack, sum.count);
     recording_->waits.hold({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count,
                             stacks_.stack_of(key, sum.last_ns), false,
-                            see_wakers(key.waker, sum.last_ns), key.lock});
+                            see_wakers(key.waker, sum.last_ns, sum.count), key.lock});
   }
 }
 
-/// Returns the wakers with a number.
-std::vector<WokenBy> BpfEngine::see_wakers(std::uint32_t number, std::uint64_t time_ns) {
-  std::vector<WokenBy> wakers = stacks_.wakers(number, time_ns);
+/// See StackReader::wakers().
+std::vector<WokenBy> BpfEngine::see_wakers(std::uint32_t number, std::uint64_t time_ns,
+                                           std::uint64_t waits, const StackReader::Walked& walked) {
+  std::vector<WokenBy> wakers = stacks_.wakers(number, time_ns, waits, walked);
   for (const WokenBy& by : wakers)
     if (by.pid != 0)
       see(by.pid);
@@ -373,15 +389,12 @@ void BpfEngine::add_unfinished() {
       continue;
     threads_seen_.insert(key.tid);
     see(key.tgid);
-    const Stack* passed = recording_->passed.stack_since(key.tid, since_ns);
-    if (passed == nullptr)
-      stacks_.count(key.user_stack, 1);
     recording_->waits.hold({stopped_ns_,
                             key.tgid,
                             key.tid,
                             length_ns,
                             1,
-                            passed != nullptr ? *passed : stacks_.stack_of(key, stopped_ns_),
+                            stack_of_wait(key, since_ns, stopped_ns_),
                             true,
                             {},
                             key.lock});

@@ -84,7 +84,9 @@ class BpfEngine final : public Engine {
   void read_sums();
   void add_unfinished();
   void publish();
-  std::vector<WokenBy> see_wakers(std::uint32_t number, std::uint64_t time_ns);
+  Stack stack_of_wait(const unwind::SumKey& key, std::uint64_t since_ns, std::uint64_t end_ns);
+  std::vector<WokenBy> see_wakers(std::uint32_t number, std::uint64_t time_ns, std::uint64_t waits,
+                                  const StackReader::Walked& walked = {});
   [[nodiscard]] bool is_wanted(std::uint32_t tid) const;
   [[nodiscard]] std::optional<std::uint32_t> command() const {
     return target_.is_command ? std::optional<std::uint32_t>(target_.processes.front())

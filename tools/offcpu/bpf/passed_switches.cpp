@@ -22,7 +22,8 @@ perf_event_attr passed_layout(const perf_event_attr& layout) {
 void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKernel& kernel_stack) {
   const auto& record = sample.record;
   if (record.kind == unwind::kRecordWaitEnded) {
-    held_.push_back({record.time_ns, record, {}, {}, 0});
+    if (sample.ended != nullptr)
+      held_.push_back({record.time_ns, record, {}, *sample.ended, {}, 0});
     return;
   }
   if (sample.registers.empty())
@@ -56,7 +57,7 @@ void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKer
 /// Holds a sample, and the stack beyond its copy.  That is read from the process now, while it is
 /// unchanged.
 void PassedSwitches::hold(const unwind::SampleRecord& record, std::string_view text) {
-  Held& held = held_.emplace_back(Held{record.time_ns, record, std::string(text), {}, 0});
+  Held& held = held_.emplace_back(Held{record.time_ns, record, std::string(text), {}, {}, 0});
   const auto sample =
       stream::parse_sample(stream::view_record(std::as_bytes(std::span(text))), layout_);
   if (!sample)
@@ -75,7 +76,7 @@ void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
     const Held& held = held_[done];
     walking_ = held.record;
     if (held.sample.empty())
-      end_wait(held.record, on_wait);
+      on_wait(held.ended, held.time_ns);
     else
       stream_.write(stream::view_record(std::as_bytes(std::span(held.sample))),
                     {held.behind, held.agreed_bytes});
@@ -83,20 +84,36 @@ void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
   held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-Stack& PassedSwitches::take(const stream::Sample& sample, std::uint16_t misc) {
+Stack& PassedSwitches::place_of(const stream::Sample& sample) {
+  if (walking_.kind == unwind::kRecordPassedWaker) {
+    constexpr std::size_t kMostWakers = 4096;
+    if (wakers_.size() >= kMostWakers)
+      wakers_.erase(wakers_.begin());
+    return wakers_[{sample.time_ns, sample.tid}];
+  }
   Waiting& waiting = waiting_[sample.tid];
   waiting.since_ns = sample.time_ns;
-  waiting.stack = {.ip = sample.ip, .misc = misc, .cpu = sample.cpu};
-  waiting.stack.chain.resize(sample.callchain.size());
-  for (std::size_t i = 0; i < waiting.stack.chain.size(); ++i)
-    waiting.stack.chain[i] = sample.callchain[i];
   return waiting.stack;
+}
+
+Stack& PassedSwitches::take(const stream::Sample& sample, std::uint16_t misc) {
+  Stack& stack = place_of(sample);
+  stack = {.ip = sample.ip, .misc = misc, .cpu = sample.cpu};
+  stack.chain.resize(sample.callchain.size());
+  for (std::size_t i = 0; i < stack.chain.size(); ++i)
+    stack.chain[i] = sample.callchain[i];
+  return stack;
 }
 
 const Stack* PassedSwitches::stack_since(std::uint32_t tid, std::uint64_t since_ns) const {
   const auto waiting = waiting_.find(tid);
   return waiting != waiting_.end() && waiting->second.since_ns == since_ns ? &waiting->second.stack
                                                                            : nullptr;
+}
+
+const Stack* PassedSwitches::waker_stack(std::uint32_t tid, std::uint64_t time_ns) const {
+  const auto waker = wakers_.find({time_ns, tid});
+  return waker != wakers_.end() ? &waker->second : nullptr;
 }
 
 /// A later thread may already have the number.
@@ -106,18 +123,6 @@ void PassedSwitches::forget_ended() {
         waiting != waiting_.end() && waiting->second.since_ns <= ended.time_ns)
       waiting_.erase(waiting);
   ended_.clear();
-}
-
-void PassedSwitches::end_wait(const unwind::SampleRecord& record, const OnWait& on_wait) const {
-  const Stack none;
-  const Stack* stack = stack_since(record.tid, record.cookie);
-  on_wait({.pid = record.tgid,
-           .tid = record.tid,
-           .end_ns = record.time_ns,
-           .length_ns = record.period,
-           .stack = stack != nullptr ? *stack : none,
-           .lock = record.ip},
-          record.user_stack);
 }
 
 }  // namespace pe::offcpu

@@ -1,15 +1,18 @@
-// Switches whose stack the kernel could not walk, and the ends of their waits.  Such a switch is a
-// sample with registers and a copy of the stack, which user space walks.
+// Switches and wakers whose stack the kernel could not walk, and the ends of their waits.  Such a
+// switch is a sample with registers and a copy of the stack, which user space walks.  So is such a
+// waker, at the time of the waking.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "offcpu/chain_writer.h"
@@ -26,8 +29,8 @@ perf_event_attr passed_layout(const perf_event_attr& layout);
 
 class PassedSwitches {
  public:
-  /// Receives a wait when its thread runs again, and the number of the waker.
-  using OnWait = std::function<void(const Wait&, std::uint32_t waker)>;
+  /// Receives a wait when its thread runs again.
+  using OnWait = std::function<void(const unwind::EndedWait&, std::uint64_t end_ns)>;
   /// `stream` walks samples laid out as `layout` (passed_layout()).  `stream` and `chains` must
   /// outlive this.
   PassedSwitches(record::RecordedStream& stream, const perf_event_attr& layout, std::uint64_t id,
@@ -39,14 +42,17 @@ class PassedSwitches {
   void hold(const unwind::Sample& sample, const unwind::StackOfKernel& kernel_stack);
   /// Walks records that are not younger than `until_ns`, and reports waits that have ended.
   void walk_until(std::uint64_t until_ns, const OnWait& on_wait);
-  /// Accepts a walked sample, which is valid until the thread's next one.
-  /// Returns the stack of the switch.
+  /// Accepts a walked sample.  That of a switch is valid until the thread's next one.
+  /// Returns the stack of the switch or waker.
   Stack& take(const stream::Sample& sample, std::uint16_t misc);
   /// Returns the record whose sample is being walked, while take() may be called.
   [[nodiscard]] const unwind::SampleRecord& walking() const noexcept { return walking_; }
   /// Returns the stack of the thread that has waited since `since_ns`; null if it was not
   /// forwarded.
   [[nodiscard]] const Stack* stack_since(std::uint32_t tid, std::uint64_t since_ns) const;
+  /// Returns the stack of the thread that ended a wait at `time_ns`; null if it was not forwarded,
+  /// or if many others were forwarded later.
+  [[nodiscard]] const Stack* waker_stack(std::uint32_t tid, std::uint64_t time_ns) const;
   /// The thread has ended; its last wait may still be held.
   void end_thread(std::uint32_t tid, std::uint64_t time_ns) { ended_.push_back({tid, time_ns}); }
   /// Forgets threads that have ended: all their waits have been reported.
@@ -56,7 +62,8 @@ class PassedSwitches {
   struct Held {
     std::uint64_t time_ns;
     unwind::SampleRecord record;
-    std::string sample;             ///< empty: the end of a wait
+    std::string sample;  ///< empty: the end of a wait
+    unwind::EndedWait ended;
     std::vector<std::byte> behind;  ///< see unwind::Behind
     std::size_t agreed_bytes;
   };
@@ -71,7 +78,7 @@ class PassedSwitches {
   };
 
   void hold(const unwind::SampleRecord& record, std::string_view text);
-  void end_wait(const unwind::SampleRecord& record, const OnWait& on_wait) const;
+  Stack& place_of(const stream::Sample& sample);
 
   record::RecordedStream& stream_;
   perf_event_attr layout_;
@@ -80,7 +87,8 @@ class PassedSwitches {
   stream::RecordBuilder builder_;
   std::vector<std::uint64_t> chain_;
   std::vector<Held> held_;
-  std::unordered_map<std::uint32_t, Waiting> waiting_;  ///< by tid
+  std::unordered_map<std::uint32_t, Waiting> waiting_;               ///< by tid
+  std::map<std::pair<std::uint64_t, std::uint32_t>, Stack> wakers_;  ///< by time and tid
   std::vector<Ended> ended_;
   unwind::SampleRecord walking_ = {};
 };

@@ -5,17 +5,19 @@
 
 namespace pe::offcpu {
 
-std::vector<WokenBy> StackReader::wakers(std::uint32_t number, std::uint64_t time_ns) {
+std::vector<WokenBy> StackReader::wakers(std::uint32_t number, std::uint64_t time_ns,
+                                         std::uint64_t waits, const Walked& walked) {
   std::vector<WokenBy> all;
   for (const unwind::Waker& each : object_.wakers(number)) {
-    all.push_back(waker(each, time_ns));
+    all.push_back(waker(each, time_ns, waits, walked ? walked(all.size(), each) : nullptr));
     if (all.back().pid == 0)  // the kernel has noted the wakers of the thread that it interrupted
       break;
   }
   return all;
 }
 
-WokenBy StackReader::waker(const unwind::Waker& waker, std::uint64_t time_ns) {
+WokenBy StackReader::waker(const unwind::Waker& waker, std::uint64_t time_ns, std::uint64_t waits,
+                           const Stack* walked) {
   WokenBy by{waker.tgid, waker.tid};
   std::vector<std::uint64_t> chain;
   const bool is_interrupt =
@@ -24,6 +26,14 @@ WokenBy StackReader::waker(const unwind::Waker& waker, std::uint64_t time_ns) {
     chain.clear();
   if (is_interrupt)
     by.pid = by.tid = 0;
+  if (by.pid != 0 && walked != nullptr) {
+    by.stack = *walked;
+    by.stack.chain = std::move(chain);
+    by.stack.chain.insert(by.stack.chain.end(), walked->chain.begin(), walked->chain.end());
+    return by;
+  }
+  if (by.pid != 0)
+    count(waker.user_stack, waits);
   by.stack = with_user_part(std::move(chain), by.pid, by.pid == 0 ? 0 : waker.user_stack, time_ns);
   return by;
 }

@@ -186,7 +186,8 @@ struct KernelHistory {
 /// Wakers as in records.h: the thread that ended a wait, the thread that ended a wait of that, ...
 struct Waking {
   uint64_t words[2 * kMaxWakers];
-  uint64_t count;  ///< number of words
+  uint64_t count;                  ///< number of words
+  uint64_t copied_ns[kMaxWakers];  ///< as in EndedWait
 };
 
 /// A single waker that has a number.

@@ -75,8 +75,8 @@ static __always_inline uint32_t append_kernel_frames(struct Scratch* scratch, ui
   return count * 8;
 }
 
-/// Sends the sample with the data that user space needs to walk the stack by itself.
-__attribute__((noinline)) int send_with_copy(struct Scratch* scratch) {
+/// Sends the record, as `kind`, with the data that user space needs to walk the stack by itself.
+__attribute__((noinline)) int send_with_copy(struct Scratch* scratch, uint32_t kind) {
   if (!scratch)
     return -1;
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
@@ -90,7 +90,7 @@ __attribute__((noinline)) int send_with_copy(struct Scratch* scratch) {
                           (const void*)(registers + 8ULL * kPlacesInPtRegs[number]));
   bpf_probe_read_kernel(&scratch->passed_registers[16], 8, (const void*)(registers + 8ULL * 16));
   scratch->passed = scratch->record;
-  scratch->passed.kind = kRecordPassedOn;
+  scratch->passed.kind = kind;
   uint32_t bytes = pages.bytes & ~7U;
   KEEP(bytes);
   if (bytes > kPassedStackBytes)
@@ -104,6 +104,32 @@ __attribute__((noinline)) int send_with_copy(struct Scratch* scratch) {
       sizeof scratch->passed + sizeof scratch->passed_registers + sizeof scratch->passed_stack)
     return -1;
   return bpf_ringbuf_output(&ring, &scratch->passed, bytes, wakeup(scratch));
+}
+
+/// Whether user space may get further.  By the time that it reads the ring, it has seen the records
+/// of mappings.  It can also follow all call frame information.
+static __always_inline bool is_for_user_space(uint32_t stop) {
+  return stop == kStopBadReturnAddress || (stop >= kStopUnsupported && stop <= kStopUnmapped);
+}
+
+/// Forwards the current thread's stack, which has ended early in the scratch, as `kind`.  The
+/// caller has set the numbers of the record's stacks.  Returns whether there was room.
+static __always_inline bool forward_stack(struct Scratch* scratch, uint32_t kind,
+                                          struct Counts* counted, uint64_t now) {
+  const struct task_struct* current = bpf_get_current_task_btf();
+  struct SampleRecord* record = &scratch->record;
+  record->cpu = bpf_get_smp_processor_id();
+  record->time_ns = now;
+  record->tgid = current->tgid;
+  record->tid = current->pid;
+  record->ip = 0;
+  record->period = 0;
+  record->cookie = 0;
+  record->is_kernel_mode = 0;
+  if (!send_with_copy(scratch, kind))
+    return true;
+  ++counted->ring_full;
+  return false;
 }
 
 /// Sends the sample with the stack that had no room.
@@ -160,7 +186,7 @@ static __always_inline bool take_sample(void* context, struct task_struct* task,
     if (pass_on == kPassAll ||
         (pass_on == kPassUnfinished && why != kStopEndOfStack && why != kStopTooDeep &&
          (why != kStopNotReadable || scratch->count == 1) && why != kStopOutOfTime))
-      error = send_with_copy(scratch);
+      error = send_with_copy(scratch, kRecordPassedOn);
     else if (!record->user_stack)
       error = send_whole(scratch);
     else

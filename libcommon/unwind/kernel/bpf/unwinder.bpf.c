@@ -125,33 +125,6 @@ static __always_inline bool is_wanted_state(uint32_t state) {
   return state == 0 ? state_mask & 1 : (state_mask >> 1 & state) != 0;
 }
 
-/// Whether user space may get further.  By the time that it reads the ring, it has seen the records
-/// of mappings.  It can also follow all call frame information.
-static __always_inline bool is_for_user_space(uint32_t stop) {
-  return stop == kStopBadReturnAddress || (stop >= kStopUnsupported && stop <= kStopUnmapped);
-}
-
-/// Forwards a switch.  Returns 0 if there was no room.
-static __always_inline uint32_t pass_switch_on(struct Scratch* scratch,
-                                               const struct ThreadState* thread,
-                                               struct Counts* counted, uint64_t now) {
-  struct SampleRecord* record = &scratch->record;
-  record->cpu = bpf_get_smp_processor_id();
-  record->time_ns = now;
-  record->tgid = thread->key.tgid;
-  record->tid = thread->key.tid;
-  record->user_stack = thread->key.user_stack;
-  record->kernel_stack = thread->key.kernel_stack;
-  record->ip = 0;
-  record->period = 0;
-  record->cookie = 0;
-  record->is_kernel_mode = 0;
-  if (!send_with_copy(scratch))
-    return 1;
-  ++counted->ring_full;
-  return 0;
-}
-
 /// Returns the number of the sum that has this key; 0 if there is no room.
 __attribute__((noinline)) uint32_t number_sum(const struct SumKey* key) {
   if (!key)
@@ -201,18 +174,30 @@ static __always_inline void add(struct ThreadState* thread, uint64_t ns, uint64_
   }
 }
 
-/// Reports the end of a switch that was forwarded; false if there was no room.
+/// Whether the stack of a waker of the thread's wait was forwarded.
+static __always_inline bool has_forwarded_waker(const struct ThreadState* thread) {
+  uint64_t times = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < kMaxWakers; ++i)
+    times |= thread->waking.copied_ns[i];
+  return thread->key.waker && times;
+}
+
+/// Reports the end of a wait of which a stack was forwarded; false if there was no room.
 static __always_inline bool tell_end(const struct ThreadState* thread, uint64_t since_ns,
                                      uint64_t now) {
-  const struct SampleRecord end = {.kind = kRecordWaitEnded,
-                                   .time_ns = now,
-                                   .tgid = thread->key.tgid,
-                                   .tid = thread->key.tid,
-                                   .user_stack = thread->key.waker,
-                                   .kernel_stack = thread->key.kernel_stack,
-                                   .ip = thread->key.lock,
-                                   .period = now - since_ns,
-                                   .cookie = since_ns};
+  struct {
+    struct SampleRecord record;
+    struct EndedWait ended;
+  } end = {.record = {.kind = kRecordWaitEnded,
+                      .time_ns = now,
+                      .tgid = thread->key.tgid,
+                      .tid = thread->key.tid},
+           .ended = {.key = thread->key, .since_ns = since_ns}};
+  if (thread->key.waker)
+#pragma unroll
+    for (uint32_t i = 0; i < kMaxWakers; ++i)
+      end.ended.copied_ns[i] = thread->waking.copied_ns[i];
   return !bpf_ringbuf_output(&ring, (void*)&end, sizeof end, 0);
 }
 
@@ -232,7 +217,8 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
   thread->waker = 0;
   if (ns < min_ns || ns > max_ns)
     return;
-  if (pass_on == kPassUnfinished && thread->is_passed_on && tell_end(thread, since_ns, now))
+  if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
+      tell_end(thread, since_ns, now))
     return;
   add(thread, ns, now);
 }
@@ -297,8 +283,10 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->is_passed_on = 0;
   if (is_user && with_user_stacks) {
     thread->key.user_stack = take_user_stack(scratch, thread, counted, tgid);
+    scratch->record.user_stack = thread->key.user_stack;
+    scratch->record.kernel_stack = thread->key.kernel_stack;
     if (pass_on == kPassUnfinished && is_for_user_space(scratch->stop))
-      thread->is_passed_on = pass_switch_on(scratch, thread, counted, now);
+      thread->is_passed_on = forward_stack(scratch, kRecordPassedOn, counted, now);
   }
   thread->since_ns = now;
 }

@@ -6,7 +6,7 @@
 
 #include "unwind/kernel/bpf/kernel_stack.bpf.h"
 #include "unwind/kernel/bpf/locks.bpf.h"
-#include "unwind/kernel/bpf/take.bpf.h"
+#include "unwind/kernel/bpf/samples.bpf.h"
 
 static __always_inline uint64_t hash_words(uint64_t hash, const uint64_t* words) {
   hash = (hash ^ words[0] ^ words[1] * 0x9e3779b97f4a7c15ULL) * 0x9e3779b97f4a7c15ULL;
@@ -55,8 +55,24 @@ static __always_inline void add_earlier_wakers(struct Waking* waking,
 #pragma unroll
   for (uint32_t i = 2; i < 2 * kMaxWakers; ++i)
     waking->words[i] = i < 2 * max_wakers ? earlier->words[i - 2] : 0;
+#pragma unroll
+  for (uint32_t i = 1; i < kMaxWakers; ++i)
+    waking->copied_ns[i] = i < max_wakers ? earlier->copied_ns[i - 1] : 0;
   const uint64_t most = 2 * (max_wakers - 1);
   waking->count += earlier->count < most ? earlier->count : most;
+}
+
+/// Forwards the current thread's stack if it has ended early in the scratch.  Returns when; 0 if it
+/// was not forwarded.  Outside of system calls, an interrupt has probably ended the wait.
+static __always_inline uint64_t forward_waker(struct Scratch* scratch, uint32_t user_stack,
+                                              struct Counts* counted) {
+  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
+  if (pass_on != kPassUnfinished || !is_for_user_space(scratch->stop) || (int64_t)regs->orig_ax < 0)
+    return 0;
+  scratch->record.user_stack = user_stack;
+  scratch->record.kernel_stack = 0;
+  const uint64_t now = bpf_ktime_get_ns();
+  return forward_stack(scratch, kRecordPassedWaker, counted, now) ? now : 0;
 }
 
 /// Returns the number of the waker of `task`, whose state is `thread`; 0 if there is no room.
@@ -66,6 +82,9 @@ static __always_inline uint32_t take_waker(void* context, struct task_struct* ta
   struct task_struct* current = bpf_get_current_task_btf();
   struct Waking* waking = &thread->waking;
   waking->count = 2;
+#pragma unroll
+  for (uint32_t i = 0; i < kMaxWakers; ++i)
+    waking->copied_ns[i] = 0;
   thread->ended_by_exit = (current->flags & PF_EXITING) != 0;
   if (only_locks && !releases_futex(current)) {
     waking->words[0] = other_end_of_wait(task, (const struct pt_regs*)bpf_task_pt_regs(task));
@@ -74,8 +93,10 @@ static __always_inline uint32_t take_waker(void* context, struct task_struct* ta
   }
   struct ThreadState* of_current = bpf_task_storage_get(&threads, current, 0, 0);
   uint64_t user_stack = 0;
-  if (with_user_stacks && current->mm && !(current->flags & PF_KTHREAD))
+  if (with_user_stacks && current->mm && !(current->flags & PF_KTHREAD)) {
     user_stack = take_user_stack(scratch, of_current, counted, current->tgid);
+    waking->copied_ns[0] = forward_waker(scratch, user_stack, counted);
+  }
   const uint64_t kernel_stack = only_locks ? 0 : unwind_kernel_stack(context, scratch, counted);
   waking->words[0] = (uint64_t)current->tgid << 32 | (uint32_t)current->pid;
   waking->words[1] = user_stack << 32 | kernel_stack;
