@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/costly.h"
 #include "support/flamesvg.h"
 #include "support/svg_frames.h"
 #include "support/temp_dir.h"
@@ -318,7 +319,7 @@ BOOST_AUTO_TEST_CASE(counts_beyond_64_bits_are_told_and_drawn_inside_the_page) {
     BOOST_TEST(rect.x + rect.width <= 1190.01);
 }
 
-BOOST_AUTO_TEST_CASE(a_stack_of_100000_frames_is_drawn) {
+BOOST_AUTO_TEST_CASE(a_stack_of_100000_frames_is_drawn, *pe::tests::costly()) {
   std::string stack = "f";
   for (int i = 1; i < 100'000; ++i)
     stack += ";f";

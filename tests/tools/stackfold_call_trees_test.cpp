@@ -6,6 +6,7 @@
 
 #include "stackfold/formats/call_trees/csv.h"
 #include "stackfold/formats/call_trees/visual_studio.h"
+#include "support/costly.h"
 #include "support/stackfold.h"
 
 using pe::fold::split_csv;
@@ -79,7 +80,7 @@ BOOST_AUTO_TEST_CASE(rows_that_are_none_are_counted) {
              "stackfold: ignored 1 unknown line; first: stdin:3: '1,\"b\",\"4,718.25\",1.00'\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_level_that_few_bytes_could_make_very_deep_is_refused) {
+BOOST_AUTO_TEST_CASE(a_level_that_few_bytes_could_make_very_deep_is_refused, *pe::tests::costly()) {
   std::string text = kVisualStudio;
   for (int level = 0; level < 5000; ++level)
     text += std::to_string(level) + ",f,1,0.01\n";

@@ -7,6 +7,7 @@
 #include "stackfold/formats/backtrace.h"
 #include "stackfold/formats/call_trees/macos_sample.h"
 #include "stackfold/formats/pprof/pprof_raw.h"
+#include "support/costly.h"
 #include "support/stackfold.h"
 
 using pe::fold::backtrace::function_of;
@@ -69,7 +70,7 @@ BOOST_AUTO_TEST_CASE(half_mangled_names_of_rust_are_demangled) {
       "sh;a::b<u8> 1\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded) {
+BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded, *pe::tests::costly()) {
   for (const Shape& shape : kShapes) {
     if (shape.format == std::string("macos-sample"))
       continue;  // in this format, the indentation shows the depth
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_very_long_line_is_stepped_over_or_folded) {
+BOOST_AUTO_TEST_CASE(a_very_long_line_is_stepped_over_or_folded, *pe::tests::costly()) {
   const std::string line(10'000'000, 'x');
   for (const Shape& shape : kShapes) {
     const auto r =

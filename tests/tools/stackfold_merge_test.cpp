@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/costly.h"
 #include "support/stackfold.h"
 #include "support/temp_dir.h"
 
@@ -71,7 +72,7 @@ BOOST_AUTO_TEST_CASE(stripped_names_are_added_up_and_in_order) {
   BOOST_TEST(stackfold({"--strip-names", "--to", "pprof"}, "a 1\n").status == 2);
 }
 
-BOOST_AUTO_TEST_CASE(stripped_names_of_more_text_than_fits_are_in_order) {
+BOOST_AUTO_TEST_CASE(stripped_names_of_more_text_than_fits_are_in_order, *pe::tests::costly()) {
   std::string text;  // more lines than one part in memory has; they come in order
   for (int i = 100'000; i < 500'000; ++i)
     text += fmt::format("m;f{}${} 1\n", i % 2 == 0 ? "" : "g", i);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stackfold/formats/pprof/pprof_raw.h"
+#include "support/costly.h"
 #include "support/stackfold.h"
 
 using pe::testing::Result;
@@ -235,7 +236,7 @@ BOOST_AUTO_TEST_CASE(fields_of_another_kind_are_stepped_over) {
   BOOST_TEST(stackfold({"--event", "cpu"}, profile).out == "main;f 5\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded) {
+BOOST_AUTO_TEST_CASE(a_very_deep_stack_is_folded, *pe::tests::costly()) {
   const std::vector<std::uint64_t> deep(100'000, 1);
   const auto r = stackfold({}, two_types().sample(deep, {1, 1000}).strings(kStrings).text());
   BOOST_TEST(r.status == 0);

@@ -5,6 +5,7 @@
 
 #include "stackfold/formats/perf_script/header.h"
 #include "stackfold/function_name.h"
+#include "support/costly.h"
 #include "support/stackfold.h"
 #include "support/temp_dir.h"
 
@@ -305,7 +306,8 @@ BOOST_AUTO_TEST_CASE(samples_without_frames_are_known_by_their_event) {
   BOOST_TEST(folded("prog 12 1.0: 5 cycles: \nother 13 1.0: 6 cycles: \n") == "other 6\nprog 5\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_name_of_nothing_but_open_brackets_takes_no_longer_than_another) {
+BOOST_AUTO_TEST_CASE(a_name_of_nothing_but_open_brackets_takes_no_longer_than_another,
+                     *pe::tests::costly()) {
   for (const std::string bracket : {"(", "<(", "()<", "{lambda("}) {
     std::string name = "a";
     while (name.size() < 100'000)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "support/costly.h"
 #include "support/stacktop.h"
 #include "support/temp_dir.h"
 
@@ -177,7 +178,7 @@ BOOST_AUTO_TEST_CASE(what_a_hierarchy_has_told_begins_no_other) {
              "100\t100.0000\t100\t100.0000\t0\tcopy\n");
 }
 
-BOOST_AUTO_TEST_CASE(stacks_of_100000_frames_are_no_deeper_than_others) {
+BOOST_AUTO_TEST_CASE(stacks_of_100000_frames_are_no_deeper_than_others, *pe::tests::costly()) {
   const std::string deep = "x;" + frames("f", 100'000) + " 5\n";
   for (const std::vector<std::string>& args :
        std::vector<std::vector<std::string>>{{"--total"},

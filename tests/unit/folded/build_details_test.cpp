@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "folded/build_details.h"
+#include "support/costly.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>
@@ -157,7 +158,7 @@ BOOST_AUTO_TEST_CASE(no_name_becomes_empty) {
     BOOST_TEST(!without_build_details(name).empty());
 }
 
-BOOST_AUTO_TEST_CASE(hostile_names_take_linear_time) {
+BOOST_AUTO_TEST_CASE(hostile_names_take_linear_time, *pe::tests::costly()) {
   for (const char* part : {".cold", "$1", " [clone .x]", " (.x", ".func1", "<>b__1", "{#1}", "#1",
                            "'lambda1'", "-fun-1-", "(*a).", "/0x12345678", "::h0123456789abcdef"}) {
     std::string name = "f";

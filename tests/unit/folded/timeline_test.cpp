@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "folded/time_root.h"
+#include "support/costly.h"
 
 using pe::folded::Count;
 using pe::folded::StackId;
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(no_part_of_a_wait_is_lost) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(parts_are_joined_now_and_then) {
+BOOST_AUTO_TEST_CASE(parts_are_joined_now_and_then, *pe::tests::costly()) {
   Timeline timeline = noted(kSecond, 0, 3 * kSecond);
   constexpr std::uint64_t kTimes = 1'100'000;  // parts are joined three times, turns twice
   for (std::uint64_t i = 0; i < kTimes; ++i) {

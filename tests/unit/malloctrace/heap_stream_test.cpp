@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "stream/session.h"
+#include "support/costly.h"
 #include "support/heap_builder.h"
 #include "support/memory_input.h"
 #include "support/string_output.h"
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(all_records_of_a_process_have_the_time_of_its_reading) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(rounds_bound_what_a_reader_holds) {
+BOOST_AUTO_TEST_CASE(rounds_bound_what_a_reader_holds, *pe::tests::costly()) {
   HeapBuilder b;
   const auto inner = b.code(0x1010);
   constexpr std::size_t kSites = 50;

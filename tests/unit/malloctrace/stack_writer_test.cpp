@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shared_room.h"
+#include "support/costly.h"
 
 using pe::malloctrace::StackPath;
 using pe::malloctrace::StackWriter;
@@ -27,7 +28,7 @@ std::uint32_t add(StackWriter& writer, StackPath& last, const Stack& stack,
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_reader_finds_each_stack_of_many) {
+BOOST_AUTO_TEST_CASE(a_reader_finds_each_stack_of_many, *pe::tests::costly()) {
   constexpr std::uint32_t kThreads = 3;
   const SharedRoom room;
   const Zeroed<StackWriter> writer;

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/costly.h"
 #include "support/jit_dump_builder.h"
 #include "support/temp_dir.h"
 
@@ -255,7 +256,7 @@ BOOST_AUTO_TEST_CASE(behind_a_record_without_size_nothing_is_read) {
   BOOST_TEST(at(dump, 0x1000) == "f+0");
 }
 
-BOOST_AUTO_TEST_CASE(a_file_beyond_the_limit_is_cut) {
+BOOST_AUTO_TEST_CASE(a_file_beyond_the_limit_is_cut, *pe::tests::costly()) {
   const TempDir dir;
   const std::string path = dir.file("jit-1.dump", JitDumpBuilder().load(1, 0x1000, 16, "f").text());
   std::filesystem::resize_file(path, JitDump::kMaxFileBytes + 1);

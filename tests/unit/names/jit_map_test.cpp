@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/costly.h"
 #include "support/temp_dir.h"
 
 namespace {
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(the_last_bytes_of_the_address_space_can_be_covered) {
   BOOST_TEST(at(map, 0xffffffffffffffff) == "-");
 }
 
-BOOST_AUTO_TEST_CASE(a_million_entries_are_no_trouble) {
+BOOST_AUTO_TEST_CASE(a_million_entries_are_no_trouble, *pe::tests::costly()) {
   JitMap map;
   for (std::uint64_t i = 0; i < 1'000'000; ++i)
     map.add_line(fmt::format("{:x} 40 f{}", 0x7f0000000000 + i * 0x40, i));
@@ -180,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_line_without_end_is_one_bad_line) {
   BOOST_TEST(file.map().size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_file_beyond_the_limit_is_cut) {
+BOOST_AUTO_TEST_CASE(a_file_beyond_the_limit_is_cut, *pe::tests::costly()) {
   const TempDir dir;
   const std::string path = dir.file("perf-1.map", "1000 10 a\n");
   JitMapFile file = opened(path);

@@ -11,6 +11,7 @@
 
 #include "objects/plt.h"
 #include "objects/symbol_table.h"
+#include "support/costly.h"
 #include "support/test_binary.h"
 
 namespace {
@@ -99,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_cut_image_is_damaged) {
   BOOST_CHECK(std::get<OpenFailure>(result) == OpenFailure::kDamaged);
 }
 
-BOOST_AUTO_TEST_CASE(random_bytes_in_an_image_do_no_harm) {
+BOOST_AUTO_TEST_CASE(random_bytes_in_an_image_do_no_harm, *pe::tests::costly()) {
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same every time
   for (const char* name : {"libfunctions.so", "libfunctions_ibt.so", "labels.so", "labels_32.so"}) {
     const auto whole = bytes_of_file(test_binary(name));
@@ -202,7 +203,8 @@ BOOST_AUTO_TEST_CASE(segments_that_wrap_around_are_left_out) {
   BOOST_TEST(std::get<Image>(result).segments().empty());
 }
 
-BOOST_AUTO_TEST_CASE(many_symbols_that_share_a_huge_name_are_chosen_among_quickly) {
+BOOST_AUTO_TEST_CASE(many_symbols_that_share_a_huge_name_are_chosen_among_quickly,
+                     *pe::tests::costly()) {
   // One string of 8 MB without an end; the name of every symbol starts somewhere in it.
   auto bytes = bytes_of_file(test_binary("labels.so"));
   const auto header = read_at<Elf64_Ehdr>(bytes, 0);

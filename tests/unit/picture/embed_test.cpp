@@ -14,6 +14,7 @@
 #include "picture/tree/neighbour_builder.h"
 #include "picture/tree/reshaper.h"
 #include "picture/tree/tree_builder.h"
+#include "support/costly.h"
 #include "support/unpacked_tree.h"
 
 using namespace pe;
@@ -128,7 +129,7 @@ BOOST_AUTO_TEST_CASE(children_keep_their_order_and_frequent_names_come_first) {
   BOOST_TEST(back.names[1] == "x");
 }
 
-BOOST_AUTO_TEST_CASE(many_children_and_large_counts_are_exact) {
+BOOST_AUTO_TEST_CASE(many_children_and_large_counts_are_exact, *pe::tests::costly()) {
   std::vector<Stack> stacks{{"max", {std::numeric_limits<std::uint64_t>::max() - 70'000}}};
   for (unsigned i = 0; i < 70'000; ++i)  // more names than two bytes can number
     stacks.push_back({fmt::format("f{:05}", i), {1}});
@@ -144,7 +145,7 @@ BOOST_AUTO_TEST_CASE(names_are_what_xml_would_show) {
   BOOST_TEST(back.names[back.nodes[1].name] == "a\xEF\xBF\xBD<b>& c\xEF\xBF\xBD");
 }
 
-BOOST_AUTO_TEST_CASE(what_does_not_fit_leaves_gaps_that_move_nothing) {
+BOOST_AUTO_TEST_CASE(what_does_not_fit_leaves_gaps_that_move_nothing, *pe::tests::costly()) {
   const CallTree tree = random_tree(5, 20'000, 0);
   const auto whole = embedded(tree);
   for (const double share : {0.9, 0.5, 0.2, 0.02}) {

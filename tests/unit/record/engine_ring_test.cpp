@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "stream/stream_writer.h"
+#include "support/costly.h"
 
 using pe::record::EngineRing;
 
@@ -76,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_full_ring_refuses_samples_and_keeps_room_for_other_record
   BOOST_TEST((read(ring) == Numbers{102}));
 }
 
-BOOST_AUTO_TEST_CASE(records_are_whole_however_often_the_ring_is_filled) {
+BOOST_AUTO_TEST_CASE(records_are_whole_however_often_the_ring_is_filled, *pe::tests::costly()) {
   EngineRing ring(1 << 16);
   std::thread writer([&] {
     for (std::uint64_t i = 0; i < 20'000;)

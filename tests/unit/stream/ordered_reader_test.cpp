@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "stream/session.h"
+#include "support/costly.h"
 #include "support/memory_input.h"
 #include "support/stream_builder.h"
 
@@ -220,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_user_part_with_a_false_size_joins_nothing) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_long_user_part_does_not_multiply_with_its_samples) {
+BOOST_AUTO_TEST_CASE(a_long_user_part_does_not_multiply_with_its_samples, *pe::tests::costly()) {
   constexpr std::uint64_t kSamples = 1500, kWords = 8000;
   auto stream = StreamBuilder().defer_chains().event();
   for (std::uint64_t i = 0; i < kSamples; ++i)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "stream/proc/process_table.h"
+#include "support/costly.h"
 
 #include <boost/test/unit_test.hpp>
 #include <map>
@@ -107,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_mapping_that_would_wrap_around_is_ignored) {
   BOOST_TEST(at(table, 1, UINT64_MAX - 5) == "");
 }
 
-BOOST_AUTO_TEST_CASE(of_mappings_without_end_the_newest_stay) {
+BOOST_AUTO_TEST_CASE(of_mappings_without_end_the_newest_stay, *pe::tests::costly()) {
   ProcessTable table;
   std::uint64_t start = std::uint64_t{1} << 40;
   constexpr std::uint64_t kCount = 3 * pe::stream::AddressSpace::kMaxMappings;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "stream/records/event.h"
 #include "stream/records/feature.h"
+#include "support/costly.h"
 #include "support/memory_input.h"
 #include "support/stream_builder.h"
 #include "support/zstd_records.h"
@@ -318,7 +319,7 @@ BOOST_AUTO_TEST_CASE(what_the_kernel_does_not_write_is_not_expanded) {
              std::vector<std::uint32_t>{83});
 }
 
-BOOST_AUTO_TEST_CASE(a_few_bytes_do_not_expand_without_bounds) {
+BOOST_AUTO_TEST_CASE(a_few_bytes_do_not_expand_without_bounds, *pe::tests::costly()) {
   std::string sample = header_of(9, 0xfff8);
   sample.resize(0xfff8);
   std::string samples;

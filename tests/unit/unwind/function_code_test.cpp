@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "objects/symbol_table.h"
+#include "support/costly.h"
 #include "unwind/function_exits.h"
 #include "unwind/probe_place.h"
 
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE(data_between_a_jump_and_its_target_is_no_exit) {
   BOOST_TEST(exits.are_own);
 }
 
-BOOST_AUTO_TEST_CASE(data_must_not_have_a_probe) {
+BOOST_AUTO_TEST_CASE(data_must_not_have_a_probe, *pe::tests::costly()) {
   BOOST_TEST(own().problem("odd_table_data").starts_with(kUnknown));
   BOOST_TEST(own().problem("odd_table_data", 1).starts_with(kUnknown));
   BOOST_TEST(own().problem("odd_table_end") == "");

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
+#include "support/costly.h"
 #include "support/fake_program.h"
 
 namespace {
@@ -268,7 +269,8 @@ BOOST_AUTO_TEST_CASE(stack_pointers_are_told_of_stacks_that_end_early) {
   BOOST_CHECK((sps(56, 64) == Addresses{kFakeStack, slot(1), slot(4), slot(7)}));
 }
 
-BOOST_AUTO_TEST_CASE(stacks_of_random_programs_are_the_same_with_and_without) {
+BOOST_AUTO_TEST_CASE(stacks_of_random_programs_are_the_same_with_and_without,
+                     *pe::tests::costly()) {
   std::uint64_t reused_frames = 0;
   std::uint64_t whole = 0;
   for (std::uint32_t seed = 1; seed <= 40; ++seed) {
