@@ -14,6 +14,8 @@ import sys
 # checked    for a part, the callees whose callers are checked, if not all
 # leaves     whether functions that the runtime does not note are callees of any function
 # roots      the outermost functions
+# runs       the native functions that run the script; a complete stack without one is the start or the end of the interpreter
+# around     native functions of that start and end which run functions of the interpreter's own
 # unnoted    frames inside of a function's own that the runtime does not note, if any
 LANGUAGES = {
     "python": {
@@ -26,6 +28,8 @@ LANGUAGES = {
         "checked": {"enters": r"inside", "forks": r"in_child|spin"},
         "leaves": False,
         "roots": ["<module>", "Thread._bootstrap"],
+        "runs": r"_PyEval_EvalFrameDefault|_PyRun_\w*File\w*",
+        "around": r"Py_InitializeFromConfig|Py_FinalizeEx",
     },
     "php": {
         "parts": [("shares", "Shares::fifty"), ("shares", "Shares::thirty"), ("shares", "Shares::twenty"), ("shares", "gzcompress"),
@@ -38,6 +42,7 @@ LANGUAGES = {
         "checked": {},
         "leaves": True,
         "roots": ["{main}"],
+        "runs": r"php_execute_script",
     },
     "ruby": {
         "parts": [("shares", "fifty"), ("shares", "thirty"), ("shares", "replaced"), ("shares", "twenty"),
@@ -47,11 +52,13 @@ LANGUAGES = {
         "checked": {},
         "leaves": False,
         "roots": ["<main>", "<internal:gem_prelude>", "block (3 levels) in threads"],
+        "runs": r"ruby_run_node|rb_vm_exec",
         "unnoted": r"rescue in |ensure in |<compiled>",
     },
 }
 language = sys.argv[1]
 PARTS, CHECKED, LEAVES, ROOTS = (LANGUAGES[language][key] for key in ("parts", "checked", "leaves", "roots"))
+RUNS, AROUND = LANGUAGES[language]["runs"], LANGUAGES[language].get("around", "(?!)")
 UNNOTED = LANGUAGES[language].get("unnoted", "(?!)")
 UNREADABLE = f"[{language}: unreadable]"
 
@@ -64,6 +71,14 @@ def read_stacks(path):
                 stack, count = line.rsplit(" ", 1)
                 frames = stack.split(";")
                 yield frames, [frame[:-4] for frame in frames if frame.endswith("_[s]")], int(count)
+
+
+def is_around(frames):
+    """Returns whether the stack is one of the interpreter before or after the script.  A machine decides how long they take."""
+    native = [re.sub(r"_\[[a-z]+\]$", "", frame) for frame in frames]
+    if len(native) < 2 or not re.fullmatch(r"_start|_dl_start_user", native[1]):
+        return False
+    return any(re.fullmatch(AROUND, name) for name in native) or not any(re.fullmatch(RUNS, name) for name in native)
 
 
 def has_wrong_caller(part, functions, calls, callees):
@@ -79,6 +94,7 @@ weight = collections.Counter()
 for frames, functions, count in read_stacks(sys.argv[3]):
     weight["all"] += count
     weight["unreadable"] += count * (UNREADABLE in functions)
+    weight["inside"] += count * (not is_around(frames))
     weight["rooted"] += count * (functions[:1] != [] and functions[0] in ROOTS)
     part = next((part for part, _ in PARTS if part in functions), None)
     if part is None:
@@ -94,7 +110,7 @@ for frames, functions, count in read_stacks(sys.argv[3]):
         print(";".join(frames), file=sys.stderr)
 print(weight["all"], "samples")
 print(weight["wrong"], "wrong callers")
-for name in "unreadable", "rooted":
-    print(f"{100 * weight[name] / max(weight['all'], 1):.1f} {name}")
+print(f"{100 * weight['unreadable'] / max(weight['all'], 1):.1f} unreadable")
+print(f"{100 * weight['rooted'] / max(weight['inside'], 1):.1f} rooted")
 for part, name in PARTS:
     print(f"{100 * weight[part, name] / max(weight[part], 1):.1f} {part} {name}")
