@@ -136,6 +136,11 @@ can_record() { pe-record -q -e cpu-clock -F 997 "$@" -o "$dir/can_record.pe" -- 
 # record_by_perf OPTION...: runs perf record.  While another recorder of the whole system asks for build ids, Linux marks
 # all recorders' mappings as having one (pe-record(1), CAVEATS), and perf 6.1 aborts if they have none: so it asks, too.
 record_by_perf() { perf record -q --buildid-mmap "$@"; }
+# record_by_perf_without_ids FILE OPTION...: the same for build ids at the end of the file.  If perf aborts, it has another try.
+record_by_perf_without_ids() {
+  for _ in $(seq 20); do perf record -q -o "$@" 2>/dev/null && return; done
+  fail "perf record -o $*"
+}
 
 # fold STREAM...: runs the middle of the pipeline
 fold() { pe-symbolize -q "$1" | stackfold "${@:2}"; }

@@ -70,7 +70,7 @@ grep -q 'in files whose build id differs' "$dir/err" || fail "not counted: $(cat
 # perf keeps build IDs at the end of its file, and binaries in the same cache.
 if command -v perf >/dev/null; then
   cp "$dir/first" "$dir/program"
-  perf record -q -e cpu-clock -g -o "$dir/perf.data" -- "$dir/program" 0.5 2>/dev/null
+  record_by_perf_without_ids "$dir/perf.data" -e cpu-clock -g -- "$dir/program" 0.5
   rm "$dir/program"  # perf keeps a hard link
   cp "$dir/second" "$dir/program"
   fold "$dir/perf.data" >"$dir/perf.folded"; at_least "perf's, from its cache, %" 95 "$(share ';first_leaf' "$dir/perf.folded")"

@@ -8,6 +8,11 @@ tutorial=$root/docs/tutorial.md
 mkdir "$dir/bin" "$dir/work"
 ln -s "$PE_TOOLS"/{pe-record,offcpu,malloctrace,pe-symbolize,stackfold,flamesvg,flamediff,stacktop} "$PE_SCRIPTS/stackpipe" "$dir/bin"
 ln -s "$root/share" "$dir/share"
+# The tutorial's perf record asks for build ids, as record_by_perf does, so that perf does not abort beside other tests.
+if perf=$(command -v perf); then
+  printf '#!/bin/sh\nc=$1; shift; [ "$c" != record ] || set -- --buildid-mmap "$@"\nexec %s "$c" "$@"\n' "$perf" >"$dir/bin/perf"
+  chmod +x "$dir/bin/perf"
+fi
 cd "$dir/work" || exit 1
 
 # Each command's output follows a line with the command, and each block of commands starts with its number.
