@@ -10,6 +10,7 @@ ln -s "$PE_TOOLS"/{pe-record,offcpu,malloctrace,pe-symbolize,stackfold,flamesvg,
 ln -s "$root/share" "$dir/share"
 # The tutorial's perf record asks for build ids, as record_by_perf does, so that perf does not abort beside other tests.
 if perf=$(command -v perf); then
+  # shellcheck disable=SC2016 # not this shell's
   printf '#!/bin/sh\nc=$1; shift; [ "$c" != record ] || set -- --buildid-mmap "$@"\nexec %s "$c" "$@"\n' "$perf" >"$dir/bin/perf"
   chmod +x "$dir/bin/perf"
 fi
