@@ -22,6 +22,16 @@ inline std::size_t share_of_descriptors(std::size_t most, std::size_t divisor) n
   return static_cast<std::size_t>(std::min<rlim_t>(most, limit.rlim_cur / divisor));
 }
 
+/// Allows this process as many descriptors as it may have: a sampled thread needs one on each CPU,
+/// and a process that samples or traces itself two.  Children that start later inherit that.
+inline void raise_descriptor_limit() noexcept {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /// Returns whether `count` descriptors are free.  Counts from the lowest free one on and does not
 /// occupy the others, because other threads open files meanwhile.
 inline bool has_free_descriptors(std::size_t count) {

@@ -2,7 +2,6 @@
 #include "malloctrace/malloctrace.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "base/cli/child.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "inprocess/command.h"
@@ -29,15 +29,6 @@ using malloctrace::HeapOfProcess;
 using malloctrace::Options;
 using malloctrace::Processes;
 using record::Ended;
-
-/// A traced process takes two descriptors while it runs.
-void allow_many_descriptors() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
-    return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 /// The heaps of the traced processes, for a session.  The members are in the order in which they
 /// are set up.
@@ -86,7 +77,7 @@ HeapSource::HeapSource(const Options& options, record::Session& session)
       snapshots_(options, processes_, [&session](const std::string& what) { session.say(what); }) {
   session.adopt_child(start_traced(options, processes_, session.signals_before()));
   session.watch_targets();
-  allow_many_descriptors();  // the command has its own limit already
+  raise_descriptor_limit();  // the command has its own limit already
   sink_.emplace(options, session.open_plain_output());
   if (options.report)
     session.ignore_reader();

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,15 +26,6 @@
 
 namespace pe::record {
 namespace {
-
-/// Allows as many descriptors as possible, because each thread needs a counter on each CPU.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
 
 Fd open_cgroup(const std::string& path) {
   const auto open = [](const std::string& folder) {

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/plural.h"
@@ -75,16 +75,6 @@ std::string library_for(const std::vector<std::string>& command) {
     throw Refused(fmt::format("signal: {}", error.what()));
   }
   return inprocess::find_library(kSamplerLibrary);
-}
-
-/// Raises our limit, because each process that samples itself uses two of our descriptors while it
-/// runs.  The command already has its own limit.
-void allow_many_processes() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0)
-    return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /// Returns the largest number of samples per second of one thread.  The kernel checks CPU-time
@@ -157,7 +147,7 @@ std::vector<std::string> SignalEngine::environment() const {
 void SignalEngine::start() {
   ring().complete_until(0);
   records().may_go_back_to(0);
-  allow_many_processes();
+  raise_descriptor_limit();
   thread_ = start_thread([this] {
     try {
       run();
