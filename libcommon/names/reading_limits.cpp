@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <utility>
 
 #include "names/resolver.h"
+#include "stream/proc/available_memory.h"
 
 namespace pe::names {
 namespace {
 
 double memory_limit() {
-  constexpr double kMost = 8.0 * (1U << 30), kPart = 0.5;
-  double bytes =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-    bytes = std::min(bytes, static_cast<double>(limit.rlim_cur));
-  return std::min(kPart * bytes, kMost);
+  constexpr std::uint64_t kMost = std::uint64_t{8} << 30, kPart = 2;
+  return static_cast<double>(stream::share_of_memory(kMost, kPart));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "base/plural.h"
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
+#include "record/own_priority.h"
 #include "record/own_thread.h"
 #include "stream/proc/maps.h"
 
@@ -127,6 +128,7 @@ void BinaryKeeper::enqueue(Job job) {
 }
 
 void BinaryKeeper::work() {
+  run_among_others();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return is_finished_ || !jobs_.empty(); });

@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/quote.h"
+#include "record/own_priority.h"
+#include "stream/proc/available_memory.h"
 #include "stream/proc/maps.h"
 
 namespace pe::record {
@@ -32,6 +34,14 @@ std::uint32_t user_of(std::uint32_t pid) {
   return status ? status->effective_uid : kNobody;
 }
 
+Budget::Limits usual_limits() {
+  constexpr std::uint64_t kPart = 4;
+  Budget::Limits limits = Budget::kUsual;
+  double& kept = limits[static_cast<std::size_t>(Resource::kKeptBytes)].most;
+  kept = static_cast<double>(stream::share_of_memory(static_cast<std::uint64_t>(kept), kPart));
+  return limits;
+}
+
 }  // namespace
 
 Session::Session(const char* tool, const SessionRequest& request, Io& io)
@@ -39,7 +49,7 @@ Session::Session(const char* tool, const SessionRequest& request, Io& io)
       request_(request),
       io_(io),
       ending_(signals_, request.duration_ns),
-      budget_(Budget::kUsual, user_of),
+      budget_(usual_limits(), user_of),
       target_(request.target) {}
 
 void Session::start_child(const std::vector<std::string>& environment) {
@@ -55,6 +65,7 @@ void Session::adopt_child(Child child) {
 }
 
 void Session::watch_targets() {
+  run_before_others();
   watched_.emplace(child_ ? std::vector<pid_t>{} : target_.processes, target_.threads);
   activity_.emplace(target_);
 }

@@ -80,7 +80,8 @@ class Session {
   void start_child(const std::vector<std::string>& environment = {});
   /// The same, with a command that the caller has started.
   void adopt_child(Child child);
-  /// Starts to watch for the end of the targets, and to measure their CPU time.
+  /// Starts to watch for the end of the targets, and to measure their CPU time.  From now on the
+  /// recorder runs before others, but not its child.
   void watch_targets();
   /// Opens the output late: a recording that fails must not replace an older file.  Throws Error.
   Output& open_output();

@@ -36,7 +36,7 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
     keeper_.emplace(objects::BuildIdCache::of_user(), request.trusts_all_binaries);
   if (tables != nullptr)
     tables_.emplace(history_, *tables, objects::FileMatch::kSameInode,
-                    unwind::PackedImages::Limits{}, &budget);
+                    unwind::PackedImages::Limits::usual(), &budget);
   continues_stacks_ = unwinder_ && request.may_continue;
 }
 

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "stream/proc/available_memory.h"
 #include "unwind/kernel/mapped_memory.h"
 #include "unwind/kernel/target_filter.h"
 #include "unwind/kernel/verifier_log.h"
@@ -61,6 +62,25 @@ Skeleton open(std::string& log) {
   if (!skeleton)
     throw_errno("eBPF: programs", errno);
   return skeleton;
+}
+
+/// Returns options that leave most of the available memory free.  Throws Unavailable if the least
+/// that the programs need is not available: the kernel would end us.
+LoadOptions fitted(LoadOptions options) {
+  constexpr std::uint64_t kLeastBytes = std::uint64_t{40} << 20, kMebibyte = 1 << 20;
+  const std::uint64_t available = stream::available_memory();
+  if (available < kLeastBytes)
+    throw Unavailable(
+        fmt::format("eBPF: {} MiB of memory are available (cgroup, ulimit -v), and its tables need "
+                    "{}",
+                    available / kMebibyte, kLeastBytes / kMebibyte));
+  constexpr std::uint64_t kPart = 12;
+  options.stack_bytes = std::min(options.stack_bytes, available / kPart);
+  options.ring_bytes = std::min(options.ring_bytes, std::bit_floor(available / kPart));
+  options.wakeup_bytes = std::min(options.wakeup_bytes, options.ring_bytes / 2);
+  options.max_sums = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options.max_sums, available / kPart / sizeof(KeyedSum)));
+  return options;
 }
 
 void configure(unwinder& skeleton, const LoadOptions& options) {
@@ -429,7 +449,7 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
   libbpf_set_print(nullptr);  // its messages are in the log
   std::string log(kVerifierLogBytes, '\0');
   Skeleton skeleton = open(log);
-  configure(*skeleton, options);
+  configure(*skeleton, fitted(options));
   if (const int error = unwinder__load(skeleton.get()); error != 0) {
     const std::string problem = fmt::format("eBPF: loading programs: {}", errno_text(-error));
     if (error == -EPERM)

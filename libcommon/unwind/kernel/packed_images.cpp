@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "stream/proc/available_memory.h"
 #include "stream/script_mapping.h"
 #include "unwind/cfi/unwind_table.h"
 #include "unwind/kernel/kernel_rule.h"
@@ -31,6 +32,15 @@ CodeRange range_of(const FlatCodes& codes, std::span<const objects::Segment> seg
 }
 
 }  // namespace
+
+PackedImages::Limits PackedImages::Limits::usual() {
+  constexpr std::size_t kPart = 8;
+  Limits limits;
+  limits.section_bytes = stream::share_of_memory(limits.section_bytes, kPart);
+  limits.words = static_cast<std::uint32_t>(
+      stream::share_of_memory(limits.words * sizeof(std::uint32_t), kPart) / sizeof(std::uint32_t));
+  return limits;
+}
 
 PackedImages::PackedImages(TableStore& store, objects::FileMatch match, const Limits& limits,
                            Budget* budget)

@@ -56,6 +56,9 @@ class PackedImages {
     std::size_t section_bytes = std::size_t{1} << 29;
     std::uint32_t words = WordPool::kMaxWords / 4;  ///< 256 MiB
     std::uint32_t rules = kMaxRules;
+
+    /// Returns those that leave most of the available memory free.
+    static Limits usual();
   };
   struct Statistics {
     std::size_t files = 0;          ///< files with a table

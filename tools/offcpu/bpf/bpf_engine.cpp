@@ -92,7 +92,7 @@ BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
       waits(writer, WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.only_locks),
             engine.command()),
       tables(stream.history(), *engine.object_, objects::FileMatch::kSameInode,
-             unwind::PackedImages::Limits{}, &engine.budget_),
+             unwind::PackedImages::Limits::usual(), &engine.budget_),
       passed(stream, engine.layout_, engine.first_id(), engine.stacks_.chains()) {}
 
 std::string BpfEngine::why_unable(const record::Target& target) {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 
+#include "stream/proc/available_memory.h"
 #include "stream/user_copy.h"
 #include "unwind/kernel/records.h"
 
@@ -84,9 +85,10 @@ RingPlan first_plan(const Request& request, std::size_t cpus) {
   if (request.engine == Engine::kBpf)
     return plan_of(pages, request, cpus);
   if (copies_stacks(request) || request.with_switches) {
-    constexpr std::size_t kLargePages = 4096;   // 16 MiB
-    constexpr std::size_t kAllPages = 131'072;  // 512 MiB on all CPUs together
-    const std::size_t most = std::bit_floor(kAllPages / std::max<std::size_t>(1, cpus));
+    constexpr std::size_t kLargePages = 4096;                             // 16 MiB
+    constexpr std::size_t kAllBytes = std::size_t{512} << 20, kPart = 8;  // on all CPUs together
+    const std::size_t all_pages = stream::share_of_memory(kAllBytes, kPart) / kPageBytes;
+    const std::size_t most = std::bit_floor(all_pages / std::max<std::size_t>(1, cpus));
     // Threads that hand work to each other switch 100,000 times a second.
     const std::size_t wanted = request.with_switches ? 2 * kLargePages : kLargePages;
     pages = std::clamp(most, kSmallPages, wanted);

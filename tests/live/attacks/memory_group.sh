@@ -1,0 +1,31 @@
+#!/bin/bash
+# A control group with little memory: recorders choose smaller rings and tables, or refuse and say why; the kernel does
+# not kill them.
+. "$(dirname "$0")/../lib.sh"
+can_record -a --engine bpf 2>"$dir/err" || skip "the engine bpf cannot record here: $(cat "$dir/err")"
+group=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+[ -d $group ] || group=/sys/fs/cgroup limit=memory.max
+group=$group/pe-$$
+mkdir $group 2>"$dir/err" && [ -e $group/$limit ] || { rmdir $group 2>/dev/null; skip "no control group for memory: $(cat "$dir/err")"; }
+remove_group() { for _ in $(seq 100); do rmdir $group 2>/dev/null && break; sleep 0.05; done; }
+trap 'remove_group; clean_up' EXIT
+
+# in_group MEBIBYTES COMMAND...: runs the command in the group
+in_group() {
+  echo $(($1 << 20)) >$group/$limit || skip "$group/$limit cannot be set"
+  # shellcheck disable=SC2016 # the other shell's
+  sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' $group "${@:2}" >"$dir/out" 2>"$dir/err"
+}
+for recorder in 'pe-record --engine bpf' 'pe-record --engine perf' 'offcpu --engine bpf' 'offcpu --engine perf'; do
+  # shellcheck disable=SC2086 # words
+  in_group 64 $recorder -a -d 0.5 -o "$dir/out.pe"
+  expect "$recorder with 64 MiB: status" 0 $?
+  pe-symbolize -q "$dir/out.pe" | stackfold >"$dir/folded" || fail "$recorder with 64 MiB: no stream"
+done
+for recorder in pe-record offcpu; do
+  in_group 24 $recorder --engine bpf -a -d 0.5 -o "$dir/out.pe"
+  expect "$recorder with 24 MiB: status" 1 $?
+  grep -Eq ': eBPF: [0-9]+ MiB of memory are available \(cgroup, ulimit -v\), and its tables need 40$' "$dir/err" ||
+    fail "$recorder with 24 MiB: $(cat "$dir/err")"
+done
+finish
