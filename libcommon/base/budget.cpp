@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t index_of(Resource resource) { return static_cast<std::size_t>(resource); }
 
 constexpr std::array<Resource, kResources> kAll = {Resource::kCpuNs, Resource::kReadBytes,
-                                                   Resource::kKeptBytes, Resource::kWrittenBytes};
+                                                   Resource::kKeptBytes, Resource::kWrittenBytes,
+                                                   Resource::kStackBytes};
 
 }  // namespace
 
@@ -35,8 +36,14 @@ void Budget::clear(Resource resource) {
 
 void Budget::end(std::uint64_t cpu_ns) {
   const std::scoped_lock lock(mutex_);
+  has_ended_ = true;
   clear(Resource::kCpuNs);
   limits_[index_of(Resource::kCpuNs)] = {static_cast<double>(cpu_ns), 0};
+}
+
+bool Budget::has_ended() const {
+  const std::scoped_lock lock(mutex_);
+  return has_ended_;
 }
 
 double Budget::now(const Sum& sum, Resource resource, std::uint64_t now_ns) const {
@@ -92,7 +99,7 @@ std::optional<Resource> Budget::lacking(std::uint32_t target, std::uint64_t now_
   const std::scoped_lock lock(mutex_);
   const Target& known = target_of(target, now_ns);
   for (const Resource resource : kAll)
-    if (!is_within(known, resource, least(resource), now_ns))
+    if (resource != Resource::kStackBytes && !is_within(known, resource, least(resource), now_ns))
       return resource;
   return std::nullopt;
 }

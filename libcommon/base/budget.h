@@ -29,8 +29,10 @@
 
 namespace pe {
 
-enum class Resource : std::uint8_t { kCpuNs, kReadBytes, kKeptBytes, kWrittenBytes };
-inline constexpr std::size_t kResources = 4;
+/// kStackBytes is the memory of stacks after their copies.  Whoever has spent that can still spend
+/// the others: tables of code are worth more than the rest of one deep stack.
+enum class Resource : std::uint8_t { kCpuNs, kReadBytes, kKeptBytes, kWrittenBytes, kStackBytes };
+inline constexpr std::size_t kResources = 5;
 
 class Budget {
  public:
@@ -43,10 +45,11 @@ class Budget {
   using Limits = std::array<Limit, kResources>;
   static constexpr Limits kUsual = {{
       {1.5e9, 30},  // 1.5 s at once, and then 5 % of a CPU
-      // A half of that costs half of a CPU, in stacks of 5 MiB (Linux 6.18).
       {768.0 * (1U << 20), 1},
       {256.0 * (1U << 20), 0},
       {64.0 * (1U << 20), 60},
+      // A half of that costs half of a CPU, in stacks of 5 MiB (Linux 6.18).
+      {768.0 * (1U << 20), 1},
   }};
   static constexpr double kShare = 3;
 
@@ -63,10 +66,12 @@ class Budget {
 
   /// The recording has ended: the rest of its work gets `cpu_ns` of CPU time in all.
   void end(std::uint64_t cpu_ns);
+  [[nodiscard]] bool has_ended() const;
 
   /// Returns whether a target may spend `amount` more now.
   bool may_spend(std::uint32_t target, Resource resource, double amount, std::uint64_t now_ns);
-  /// Returns the resource of which it may not even spend a little; nullopt if there is none.
+  /// Returns the resource, other than kStackBytes, of which it may not even spend a little; nullopt
+  /// if there is none.
   std::optional<Resource> lacking(std::uint32_t target, std::uint64_t now_ns);
   /// Adds to the target's sum.  Kept bytes are given back by a negative amount.
   void spend(std::uint32_t target, Resource resource, double amount, std::uint64_t now_ns);
@@ -108,6 +113,7 @@ class Budget {
 
   mutable std::mutex mutex_;  ///< guards the members below
   Limits limits_;
+  bool has_ended_ = false;
   Sums all_ = {};
   std::unordered_map<std::uint32_t, Sums> owners_;
   std::unordered_map<std::uint32_t, Target> targets_;

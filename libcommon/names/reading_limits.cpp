@@ -17,7 +17,7 @@ double memory_limit() {
 Budget::Limits reading_limits() {
   constexpr double kNoLimit = 1e30;
   constexpr double kNames = 1U << 30;
-  return {{{60e9, 600}, {kNoLimit, 0}, {memory_limit(), 0}, {kNames, 0}}};
+  return {{{60e9, 600}, {kNoLimit, 0}, {memory_limit(), 0}, {kNames, 0}, {kNoLimit, 0}}};
 }
 
 Resolver::Resolver(Say say, Detail detail, std::string kallsyms, objects::DebugSearch search,

@@ -35,12 +35,13 @@ class MemoryBehind {
   std::size_t read_code(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into);
 
  private:
-  bool may_read(std::uint32_t pid, std::size_t bytes);
-  void spend(std::uint32_t pid, std::size_t bytes);
+  bool may_read(std::uint32_t pid, Resource resource, std::size_t bytes);
+  bool may_read_behind(std::uint32_t pid, std::size_t bytes);
 
   Budget& budget_;
   stream::MemoryReader reader_;
   std::vector<std::byte> memory_;
+  std::size_t rest_bytes_ = std::size_t{8} << 20;  ///< may be read once the recording has ended
 };
 
 /// Calls `on_record` with the pieces of records that contain the memory.  They are internal: they

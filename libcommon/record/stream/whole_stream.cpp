@@ -105,7 +105,9 @@ std::string reason_of(Resource why) {
     case Resource::kCpuNs:
       return "reading it takes more than its part of 5 % of a CPU";
     case Resource::kReadBytes:
-      return "its stacks are more than its part of 768 MiB a second";
+      return "reading it takes more than its part of 768 MiB a second";
+    case Resource::kStackBytes:
+      return "its stacks are more than its part of 768 MiB a second, or of less on a busy machine";
     case Resource::kKeptBytes:
       return "its tables and names are more than its part of 256 MiB";
     case Resource::kWrittenBytes:

@@ -201,6 +201,7 @@ SampleUnwinder::Walked SampleUnwinder::walk(const stream::Sample& sample, const 
   // wrong if two callers enter the same recursion alternately.
   if (!still_stood(thread, stack, behind) || !continue_behind(sample, start, behind.bytes, walked))
     continue_from_earlier(thread, walked, stack);
+  walked.is_too_deep = thread.deep_sp != 0 && stack.start() <= thread.deep_sp;
   return walked;
 }
 
@@ -259,7 +260,8 @@ MemoryRange SampleUnwinder::wanted_memory(const stream::Sample& sample,
                                           const perf_event_attr& attr) {
   const WalkStart start = start_of(sample, attr);
   const auto sp = stack_pointer_of(start);
-  if (!options_.may_continue || !sp || sample.user_stack.empty())
+  if (!options_.may_continue || !sp || sample.user_stack.empty() ||
+      is_too_deep_again(thread_of(sample.tid), *sp))
     return {};
   std::uint64_t reach = reach_behind(sample, *sp);
   if (reach == 0)
@@ -273,6 +275,18 @@ MemoryRange SampleUnwinder::wanted_memory(const stream::Sample& sample,
   const std::uint64_t end = *sp + sample.user_stack.size();
   return {.start = end - std::min(sample.user_stack.size(), kMostAgreementBytes),
           .end = end + reach};
+}
+
+/// Whether the stack probably has too many frames, as the thread's last one had: the memory after
+/// its copy, which may be megabytes, would not complete it.  That is wrong if the thread has
+/// returned from a recursion, and has large frames now.  So one in kRecheck is read.
+bool SampleUnwinder::is_too_deep_again(Thread& thread, std::uint64_t sp) {
+  constexpr unsigned kRecheck = 16;
+  return thread.deep_sp != 0 && sp <= thread.deep_sp && ++thread.unread_deep % kRecheck != 0;
+}
+
+void SampleUnwinder::note_depth(Thread& thread, std::uint64_t sp, Stop stop) {
+  thread.deep_sp = stop == Stop::kTooDeep ? std::max(thread.deep_sp, sp) : 0;
 }
 
 /// Whether the copy ends before the stack does.
@@ -346,7 +360,7 @@ bool SampleUnwinder::continue_behind(const stream::Sample& sample, const WalkSta
   const auto result = walker_.walk(space_of(sample.pid), start, stack, frames_, thread.history);
   if (result.stop == Stop::kStackNotCaptured)
     thread.root_sp = 0;
-  walked.is_too_deep = result.stop == Stop::kTooDeep;
+  note_depth(thread, stack.start(), result.stop);
   // If the walk does not end where the thread started, the memory had changed.  The frames from the
   // copy are still right, and frames_ starts with them.
   if (result.stop != Stop::kEndOfStack || thread.history.size() == 0)

@@ -134,6 +134,9 @@ class SampleUnwinder {
     std::uint64_t other_root_sp = 0;      ///< where a walk ended whose result was rejected
     MemoryRange stack;                    ///< requested where root_sp does not help
     bool is_cut = false;                  ///< its last copy was too short
+    /// The highest stack pointer of its last stacks that had too many frames; 0: there was none.
+    std::uint64_t deep_sp = 0;
+    unsigned unread_deep = 0;  ///< stacks at least as deep that were not read since
   };
   struct Walked {
     WalkResult result;
@@ -151,6 +154,8 @@ class SampleUnwinder {
   std::size_t read_file(std::uint32_t pid, std::uint64_t avma, std::span<std::byte> into) const;
   Thread& thread_of(std::uint32_t tid);
   bool is_cut_short(const stream::Sample& sample, const WalkStart& start);
+  bool is_too_deep_again(Thread& thread, std::uint64_t sp);
+  void note_depth(Thread& thread, std::uint64_t sp, Stop stop);
   void continue_as_kernel(const stream::Sample& sample, Walked& walked);
   std::uint64_t reach_behind(const stream::Sample& sample, std::uint64_t sp);
   void add_mapping(AddressSpace& space, const stream::Mapping& mapping, std::uint32_t pid);

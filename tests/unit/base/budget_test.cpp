@@ -176,4 +176,12 @@ BOOST_AUTO_TEST_CASE(a_loop_looks_for_the_end_of_the_recording) {
   BOOST_TEST(looks == 2);
 }
 
+BOOST_AUTO_TEST_CASE(deep_stacks_do_not_use_up_what_tables_need) {
+  Budget budget;
+  budget.spend(7, Resource::kStackBytes, 1e12, 1);
+  BOOST_TEST(!budget.may_spend(7, Resource::kStackBytes, 1, 1));
+  BOOST_TEST(!budget.lacking(7, 1).has_value());
+  BOOST_TEST(budget.may_spend(7, Resource::kReadBytes, 1, 1));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -111,6 +111,19 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_empty_or_reaches_the_end_is_not_continued) {
   BOOST_TEST(StandingStack(8192).read().bytes.empty());
 }
 
+BOOST_AUTO_TEST_CASE(after_the_end_little_is_read) {
+  StandingStack stack(1024);
+  constexpr int kUsual = 3000;  // 21 MB
+  for (int i = 0; i < kUsual; ++i)
+    BOOST_TEST_REQUIRE(!stack.read().bytes.empty());
+  stack.budget.end(250'000'000);
+  int read = 0;
+  while (read < kUsual && !stack.read().bytes.empty())
+    ++read;
+  BOOST_TEST(read >= 1000);
+  BOOST_TEST(read < 1200);
+}
+
 BOOST_AUTO_TEST_CASE(of_a_process_that_is_gone_there_is_none) {
   StandingStack stack(1024);
   stack.sample.pid = (1U << 30) + 1;  // Linux gives at most 2^22

@@ -92,6 +92,8 @@ class OwnProcess {
   unwind::SampleUnwinder unwinder_;
 };
 
+bool is_empty(const unwind::MemoryRange& range) { return range.start == range.end; }
+
 /// Replaces a frame by two functions.
 class FakeRuntime : public unwind::RuntimeCode {
  public:
@@ -300,9 +302,28 @@ BOOST_AUTO_TEST_CASE(a_stack_with_too_many_frames_is_not_reported_as_cut) {
   BOOST_TEST(process.counts().cut == 0u);
   BOOST_TEST_REQUIRE(process.counts().ended.size() == 1u);
   BOOST_CHECK(process.counts().ended.begin()->first.second == unwind::Stop::kTooDeep);
-  // Other memory does not show that.
-  process.chain(testing::sample_of(caught, kCut));
-  BOOST_TEST(process.counts().cut == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_with_too_many_frames_is_not_read_each_time) {
+  Caught caught;
+  dive_far(caught, unwind::SampleUnwinder::kMaxFrames);
+  OwnProcess process;
+  const auto record = testing::sample_of(caught, kCut);
+  BOOST_TEST(!is_empty(process.wanted(record)));
+  process.chain(record, behind_cut(caught));
+  int wanted = 0;
+  for (int i = 0; i < 64; ++i)
+    wanted += is_empty(process.wanted(record)) ? 0 : 1;
+  BOOST_TEST(wanted == 4);
+  process.chain(record);
+  BOOST_TEST(process.counts().cut == 0u);  // it is as deep as before
+
+  // The thread may have returned since: the memory leads to the end of its stack.
+  const Caught other = caught_deep();
+  const auto shallow = testing::sample_of(other, kCut);
+  BOOST_TEST(!is_empty(process.wanted(shallow)));
+  process.chain(shallow, behind_cut(other));
+  BOOST_TEST(!is_empty(process.wanted(record)));
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_not_believed_if_the_outermost_copied_frame_has_changed) {
