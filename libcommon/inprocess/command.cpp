@@ -122,20 +122,20 @@ std::string program_of_env(const std::string& path) {
 void check_program(const std::string& path) {
   if (gets_more_rights(path))
     throw Error(path +
-                ": is setuid, setgid or has capabilities: a library is not loaded into it; start "
-                "it as the user whose privileges it gets");
+                ": is setuid, setgid or has capabilities, so no library can be loaded into it: "
+                "start it as the user whose privileges it gets");
   const auto opened = objects::Image::open(path);
   const auto* image = std::get_if<objects::Image>(&opened);
   if (image == nullptr)
     return;  // the program may be executed but not read
   if (!image->is_x86_64() || !image->is_64_bit())
     throw Error(path +
-                ": is a 32-bit program, or one for another processor: a library can be "
-                "loaded into those for x86-64 only");
+                ": is a 32-bit program, or built for another processor: the library can only be "
+                "loaded into x86-64 programs");
   if (!image->has_interpreter())
-    throw Error(path + ": is statically linked: a library cannot be loaded into it; " +
+    throw Error(path + ": is statically linked, so no library can be loaded into it: " +
                 (image->section(".go.buildinfo") != nullptr
-                     ? "Go has profiles of its own (runtime/pprof)"
+                     ? "Go has its own profiler (runtime/pprof)"
                      : "link it dynamically"));
   const char* options = std::getenv("ASAN_OPTIONS");
   if (options != nullptr && takes_any_order(options))

@@ -218,7 +218,7 @@ void Listener::take(const Connection& from, Message& message, const OnFile& on_f
   else if (message.fds.size() == 1)
     on_file(from.pid, std::move(message.fds.front()));
   else if (message.is_cut)
-    refuse("for lack of descriptors (ulimit -n)");
+    refuse("because no descriptor was left (ulimit -n)");
   else if (message.fds.empty() && message.text.size() > 1 && refused_.size() < kMostReasons)
     refuse("of a process that is not recorded: " + message.text + ":");
   else

@@ -36,9 +36,9 @@ std::string describe(const SkippedLines& skipped) {
       text += (text.empty() ? "" : ", ") + plural(count, noun) + std::string(what);
   };
   add(skipped.perf_maps, "line", " of perf maps not understood");
-  add(skipped.cut_perf_maps, "perf map", " too large, the end not read");
+  add(skipped.cut_perf_maps, "perf map", " too large, not read to the end");
   add(skipped.jit_dumps, "record", " of jitdumps not understood");
-  add(skipped.cut_jit_dumps, "jitdump", " too large, the end not read");
+  add(skipped.cut_jit_dumps, "jitdump", " too large, not read to the end");
   add(skipped.kallsyms, "line", " of kernel symbols not understood");
   return text;
 }

@@ -196,9 +196,8 @@ std::string describe_unwritten(const FrameCounts& counts) {
   if (hidden_percent(all, counts) < kLeastHiddenPercent)
     return {};
   return fmt::format(
-      "{}{} is not written to its end: {:.1f} % of the samples have functions without a name; "
-      "record until the program ends, or have it write a perf map (node --perf-basic-prof, "
-      "python3 -X perf)",
+      "{}{} is incomplete: {:.1f} % of the samples have functions without a name; record until the "
+      "program ends, or have it write a perf map (node --perf-basic-prof, python3 -X perf)",
       in_quotes(dumps.front().module),
       dumps.size() == 1 ? "" : fmt::format(", one of {} jitdumps,", dumps.size()),
       hidden_percent(all, counts));

@@ -50,7 +50,7 @@ Ability capability(const char* name, Capability which, const char* gives) {
   return {name, kNo,
           is_in_first_user_namespace() || which == Capability::kSysPtrace
               ? gives
-              : "one of this user namespace does not count: ask its host"};
+              : "a capability of this user namespace does not suffice: ask its host"};
 }
 
 /// Tries to open a counter of an event.  Returns 0 or errno.
@@ -111,7 +111,7 @@ void add_ptrace(Abilities& found) {
   const int scope = ptrace_scope();
   constexpr std::array<const char*, 4> kScopes = {
       "own processes", "only commands started by pe-record; others need CAP_SYS_PTRACE, or 0",
-      "CAP_SYS_PTRACE only", "no process, until the next reboot"};
+      "CAP_SYS_PTRACE only", "nothing, until the next reboot"};
   const auto which = std::min<std::size_t>(static_cast<std::size_t>(scope), kScopes.size() - 1);
   const bool is_mighty = has_capability(Capability::kSysPtrace);
   found.has_ptrace = denied.empty() && (scope <= 1 || (scope == 2 && is_mighty));

@@ -36,8 +36,8 @@ bool is_in_first_user_namespace() {
 
 std::string_view fix_of_unreadable_processes() {
   if (has_capability(Capability::kSysPtrace))
-    return "a container or a security module forbids that, so record outside of it";
-  return ::geteuid() == 0 ? "root has no CAP_SYS_PTRACE here, so record outside of the container"
+    return "a container or a security module forbids that, so record outside it";
+  return ::geteuid() == 0 ? "root has no CAP_SYS_PTRACE here, so record outside the container"
                           : "record as root, or as the same user";
 }
 

@@ -148,7 +148,7 @@ Ended Session::watch(Source& source) {
 
 int Session::end(Source& source, Ended ended) {
   if (ended == Ended::kDuration && child_ && !child_->poll_status())
-    note(fmt::format("stopped the command after {:g} s (-d): SIGTERM",
+    note(fmt::format("stopped the command after {:g} s (-d): sent SIGTERM",
                      static_cast<double>(request_.duration_ns.value_or(0)) / kNsPerSecond));
   const int status = end_status(child(), ended, [this](const std::string& what) { say(what); });
   // The user who types Ctrl-C knows this.  After the recording we end the command ourselves.
@@ -176,7 +176,7 @@ void read_output(const CommandLine& line, SessionRequest& request) {
   request.quiet = line.has("quiet");
   request.verbose = line.has("verbose");
   if (request.quiet && request.verbose)
-    throw UsageError("--quiet and --verbose exclude each other");
+    throw UsageError("--quiet, --verbose: cannot be combined");
 }
 
 void check_output(const SessionRequest& request, const Io& io) {

@@ -71,7 +71,7 @@ std::string of_wide(const Target& target) {
 
 /// Explains an empty recording of a target that is not known to have run.
 std::string of_idle(const TargetActivity::Used& used) {
-  return used.has_ended ? "the target ended too soon" : "the target slept the whole time";
+  return used.has_ended ? "the target ended too soon" : "the target slept all the time";
 }
 
 /// Returns how to sample more often: "raise --freq".
@@ -104,9 +104,8 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
   const Request& request = wanted.request;
   const std::string ran = "the target ran for " + duration_text(used.own_ns);
   if (!request.probes.empty())
-    return fmt::format(
-        "{}, and passed none of the probes ({}): is it the file that the target uses?", ran,
-        fmt::join(request.events, ", "));
+    return fmt::format("{}, and hit none of the probes ({}): does the target use that file?", ran,
+                       fmt::join(request.events, ", "));
   if (wanted.period_ns == 0)
     return fmt::format("{}, with too few events for a sample ({})", ran,
                        fmt::join(request.events, ", "));
@@ -126,8 +125,8 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
   const bool has_modifiers = std::ranges::any_of(
       request.events, [](const std::string& event) { return event.find(':') != event.npos; });
   return fmt::format(
-      "{}, but no sample was taken: perhaps each of its threads ran for less than the {} "
-      "between two samples{}: {}, record longer, or use -a",
+      "{}, but nothing was sampled: perhaps each of its threads ran for less than the {} between "
+      "two samples{}: {}, record longer, or use -a",
       ran, duration_text(wanted.period_ns),
       request.user_only ? ", or only in the kernel (--user-only)"
       : has_modifiers   ? ", or only where the event does not count"
@@ -146,7 +145,7 @@ std::string of_both(const TargetActivity& activity, const Wanted& wanted,
   const std::string privileges = wanted.program.empty() ? "" : other_privileges(wanted.program);
   if (!privileges.empty())
     return fmt::format(
-        "{} got other privileges by {}, so the kernel closed its counters: as root, run it "
+        "{} got other privileges from {}, so the kernel closed its counters: as root, run it "
         "directly, or record with -a or --cgroup (CAP_PERFMON){}",
         in_quotes(wanted.program), privileges, without_counters);
   return activity.target().is_wide() ? of_wide(activity.target()) : "";
@@ -207,7 +206,7 @@ std::string why_empty(const TargetActivity& activity, const Wanted& wanted) {
     return brief;
   const TargetActivity::Used used = activity.used();
   if (used.is_stopped)
-    return kStart + ("the target was stopped by a signal the whole time" + of_children(used));
+    return kStart + ("the target was stopped by a signal all the time" + of_children(used));
   return kStart + (used.own_ns == 0 ? of_idle(used) : of_running(used, wanted)) + of_children(used);
 }
 
@@ -218,7 +217,7 @@ std::string why_no_waits(const TargetActivity& activity, const Wanted& wanted) {
   const TargetActivity::Used used = activity.used();
   return kStart +
          (used.own_ns == 0 ? of_idle(used)
-                           : fmt::format("the target ran for {}, and had no such wait",
+                           : fmt::format("the target ran for {}, but had no such wait",
                                          duration_text(used.own_ns))) +
          of_children(used);
 }

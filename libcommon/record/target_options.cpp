@@ -52,7 +52,7 @@ std::vector<pid_t> find_named(const std::string& name) {
   std::vector<pid_t> found = stream::processes_named(name);
   std::erase(found, ::getpid());
   if (found.empty())
-    throw Error(fmt::format("--pid: no process has the name {}", in_quotes(name)));
+    throw Error(fmt::format("--pid: no process is named {}", in_quotes(name)));
   if (!may_record_all)
     std::erase_if(found, [](pid_t pid) {
       const auto status = stream::status_of(pid);
@@ -126,7 +126,7 @@ Target read_target(const CommandLine& line, std::string_view known_options) {
     return target;
   if (kinds == 0 && target.cpus.empty())
     throw UsageError(
-        fmt::format("no target: name one with {}, or give a command to run", known_options));
+        fmt::format("nothing to record: give a command, or a target ({})", known_options));
   target.is_everything = target.is_everything || kinds == 0;  // --cpu alone: every process on it
   return target;
 }
@@ -161,11 +161,11 @@ void read_recording(const CommandLine& line, Request& request) {
   request.may_keep_binaries = !line.has("no-cache");
   request.trusts_all_binaries = line.has("trust");
   if (request.trusts_all_binaries && !request.may_keep_binaries)
-    throw UsageError("--trust and --no-cache exclude each other");
+    throw UsageError("--trust, --no-cache: cannot be combined");
   request.user_only = line.has("user-only");
   request.kernel_only = line.has("kernel-only");
   if (request.user_only && request.kernel_only)
-    throw UsageError("--user-only and --kernel-only exclude each other");
+    throw UsageError("--user-only, --kernel-only: cannot be combined");
   const auto* value = line.text("mmap-pages");
   if (value == nullptr)
     return;

@@ -113,7 +113,7 @@ int end_status(Child* child, Ended ended, const std::function<void(const std::st
     return *own;
   constexpr int kPatienceMs = 2000;
   child->terminate(kPatienceMs,
-                   [&say] { say("the command still runs 2 s after SIGTERM: SIGKILL"); });
+                   [&say] { say("the command still runs 2 s after SIGTERM: sent SIGKILL"); });
   // Ctrl-C goes to the command, too: then it ended by itself.
   return child->ended_by() == SIGINT ? child->poll_status().value_or(kOk) : kOk;
 }

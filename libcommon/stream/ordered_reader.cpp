@@ -132,7 +132,7 @@ std::string OrderedReader::damage() const {
   if (!reader_.damage().empty())
     return reader_.damage();
   if (reader_.is_pipe_format() && !may_end_)
-    return "ends without an end mark: what wrote it was cut off";
+    return "has no end mark: its writer was cut off";
   return {};
 }
 

@@ -77,7 +77,7 @@ std::string describe_losses(const Counts& counts) {
   add(counts.skipped_records, "compressed record", " skipped");
   add(counts.skipped_aux_bytes, "byte", " of AUX data skipped");
   add(counts.out_of_order, "record", " out of order");
-  add(counts.without_user_part, "sample", " without the program's stack, which came too late");
+  add(counts.without_user_part, "sample", " without the program's stack, which arrived too late");
   add(counts.weightless, "sample", " counted as 0: the field is negative or missing");
   return text;
 }

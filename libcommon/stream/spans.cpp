@@ -26,9 +26,9 @@ std::string describe(const SpanCounts& counts) {
     if (count > 0)
       text += fmt::format(", {} {}", count, what);
   };
-  add(counts.nested, "recursive inside of them");
+  add(counts.nested, "recursive inside them");
   add(counts.left, "never returned (longjmp, exceptions)");
-  add(counts.lost, "unknown, as records were lost");
+  add(counts.lost, "unknown, because records were lost");
   add(counts.ended_with_thread, "ended with their thread");
   add(counts.open, "still open at the end");
   add(counts.began_before,

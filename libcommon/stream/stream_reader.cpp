@@ -50,7 +50,7 @@ StreamReader::StreamReader(Input& input) : input_(input), buffer_(kBlockBytes) {
   }
   const U64View header(unread());
   if (header[0] == kMagicOtherByteOrder)
-    throw Error(input.name() + ": recorded on a machine of the other byte order");
+    throw Error(input.name() + ": recorded on a machine with the other byte order");
   if (header[0] != kMagic)
     throw Error(input.name() + ": not a sample stream (perf's pipe format or a perf.data file)");
   is_pipe_format_ = header[1] == kPipeHeaderBytes;
@@ -296,8 +296,8 @@ bool StreamReader::open_part() {
   if (!input_.open_next_part()) {
     if (!is_in_part_)
       note_damage(
-          "its samples are in the files data.0, data.1 ..., which are not beside it: "
-          "name the folder of perf record --threads");
+          "its samples are in the files data.0, data.1 ..., which are not beside it: give the "
+          "folder that perf record --threads wrote");
     return false;
   }
   is_in_part_ = true;

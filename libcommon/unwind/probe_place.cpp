@@ -13,7 +13,7 @@ namespace {
 using Range = FunctionRanges::Range;
 
 constexpr std::string_view kUnknown =
-    "it cannot be told whether an instruction starts there, and a probe on data or inside of an "
+    "it is unknown whether an instruction starts there, and a probe on data or inside an "
     "instruction would damage the program: name the start of a function";
 
 /// Adds the code that other functions reach in a part which the compiler has moved away: nothing
@@ -56,7 +56,7 @@ std::string problem_inside(const objects::Image& image, const FunctionRanges& ra
   const std::uint64_t start = code->code().steps()[*number].svma;
   return start == svma ? std::string()
                        : fmt::format(
-                             "this is inside of the instruction at {:#x}, {} bytes before: a probe "
+                             "this is inside the instruction at {:#x}, {} bytes earlier: a probe "
                              "there would damage the program",
                              start, svma - start);
 }
@@ -72,9 +72,9 @@ std::string problem_of_place(const objects::Image& image, const FunctionRanges& 
   if (function->start_svma != svma)
     return problem_inside(image, ranges, *function, svma);
   const auto before = ranges.range_of(svma - 1);
-  return before && before->covers(svma)
-             ? "by the unwind information, a function starts there and another continues"
-             : std::string();
+  return before && before->covers(svma) ? "according to the unwind information, one function "
+                                          "starts there while another continues"
+                                        : std::string();
 }
 
 }  // namespace pe::unwind

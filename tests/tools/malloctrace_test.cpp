@@ -48,8 +48,8 @@ std::string why_not(const std::string& program) {
 BOOST_AUTO_TEST_SUITE(malloctrace_tool)
 
 BOOST_AUTO_TEST_CASE(a_command_is_needed) {
-  BOOST_TEST(malloctrace_refusal({}) == "no command: name the program to run");
-  BOOST_TEST(malloctrace_refusal({"-o", "x"}) == "no command: name the program to run");
+  BOOST_TEST(malloctrace_refusal({}) == "nothing to trace: give a command");
+  BOOST_TEST(malloctrace_refusal({"-o", "x"}) == "nothing to trace: give a command");
 }
 
 BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
@@ -69,15 +69,15 @@ BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
              "--max-depth: not a positive number: '4294967296'");
   BOOST_TEST(refused({"--depth", "0"}) ==
              "--max-depth: not a positive number: '0'");  // its old name
-  BOOST_TEST(refused({"--follow", "--no-follow"}) == "--follow and --no-follow exclude each other");
-  BOOST_TEST(refused({"--top", "3"}) == "--top is for --report");
-  BOOST_TEST(refused({"--leak-age", "3"}) == "--leak-age is for --report");
-  BOOST_TEST(refused({"--lines"}) == "--lines is for --report");
+  BOOST_TEST(refused({"--follow", "--no-follow"}) == "--follow, --no-follow: cannot be combined");
+  BOOST_TEST(refused({"--top", "3"}) == "--top: only with --report");
+  BOOST_TEST(refused({"--leak-age", "3"}) == "--leak-age: only with --report");
+  BOOST_TEST(refused({"--lines"}) == "--lines: only with --report");
   BOOST_TEST(refused({"--report", "--leak-age", "x"}) ==
              "--leak-age: not a number of seconds: 'x'");
   BOOST_TEST(refused({"-o", "x", "--snapshot", "0.01"}) == "--snapshot: at least 0.1 seconds");
   BOOST_TEST(refused({"--snapshot", "1"}) ==
-             "--snapshot needs --output FILE: snapshots become FILE.1, FILE.2 and so on");
+             "--snapshot needs --output FILE: snapshots are written to FILE.1, FILE.2 and so on");
 }
 
 BOOST_AUTO_TEST_CASE(the_library_is_told_what_was_asked_for) {

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(records_how_long_a_command_sleeps) {
 
 BOOST_AUTO_TEST_CASE(a_target_is_needed) {
   BOOST_TEST(offcpu_refusal({}) ==
-             "no target: name one with --pid, --tid, --all, --cgroup, or give a command to run");
+             "nothing to record: give a command, or a target (--pid, --tid, --all, --cgroup)");
   BOOST_TEST(offcpu_refusal({"-a", "-p", "1"}) ==
              "choose one target: --pid/--tid, --all or --cgroup");
 }
@@ -59,12 +59,12 @@ BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
   BOOST_TEST(offcpu_refusal({"-a", "--max-us", "18446744073709551615"}) ==
              "--max-us: not a number of microseconds: '18446744073709551615'");
   BOOST_TEST(offcpu_refusal({"-a", "--min-us", "2", "--max-us", "1"}) ==
-             "--min-us is more than --max-us");
+             "--min-us is larger than --max-us");
   BOOST_TEST(offcpu_refusal({"-a", "--state", "S,X"}) ==
              "--state: not one of R, S, D, T, t, I, P: 'X'");
   BOOST_TEST(offcpu_refusal({"-a", "--state", ","}) == "--state: no states: ','");
   BOOST_TEST(offcpu_refusal({"-a", "--user-only", "--kernel-only"}) ==
-             "--user-only and --kernel-only exclude each other");
+             "--user-only, --kernel-only: cannot be combined");
   BOOST_TEST(offcpu_refusal({"-a", "--stack-size", "100"}) ==
              "--stack-size: not between 512 and 65528: '100'");
 }
@@ -79,9 +79,9 @@ BOOST_AUTO_TEST_CASE(what_is_not_built_in_says_so) {
   BOOST_TEST(offcpu_refusal({"-a", "--locks", "--blame", "nobody"}) ==
              "--blame: not one of holder, waiter: 'nobody'");
   BOOST_TEST(offcpu_refusal({"-a", "--locks", "--state", "D"}) ==
-             "--locks and --state exclude each other");
+             "--locks, --state: cannot be combined");
   BOOST_TEST(offcpu_refusal({"-a", "--locks", "--kernel-only"}) ==
-             "--locks and --kernel-only exclude each other");
+             "--locks, --kernel-only: cannot be combined");
 }
 
 BOOST_AUTO_TEST_CASE(the_bpf_engine_refuses_what_it_cannot_record) {

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(records_a_command_from_its_first_mapping) {
 BOOST_AUTO_TEST_CASE(a_target_is_needed_and_one_is_enough) {
   BOOST_TEST(
       refusal({}) ==
-      "no target: name one with --pid, --tid, --cpu, --all, --cgroup, or give a command to run");
+      "nothing to record: give a command, or a target (--pid, --tid, --cpu, --all, --cgroup)");
   BOOST_TEST(refusal({"-a", "-p", "1"}) == "choose one target: --pid/--tid, --all or --cgroup");
   BOOST_TEST(refusal({"-a", "--cgroup", "x", "ls"}) ==
              "choose one target: --pid/--tid, --all or --cgroup");
@@ -99,10 +99,10 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
   BOOST_TEST(refusal({"-p", "12,-1"}) == "--pid: not a process or thread number: '-1'");
   BOOST_TEST(refusal({"-p", ""}) == "--pid: not a process or thread number: ''");
   BOOST_TEST(refusal({"-t", "0"}) == "--tid: not a process or thread number: '0'");
-  BOOST_TEST(refusal({"-F", "0", "-a"}) == "--freq: not a frequency in Hz, nor max: '0'");
-  BOOST_TEST(refusal({"-F", "99.5", "-a"}) == "--freq: not a frequency in Hz, nor max: '99.5'");
+  BOOST_TEST(refusal({"-F", "0", "-a"}) == "--freq: neither a frequency in Hz nor max: '0'");
+  BOOST_TEST(refusal({"-F", "99.5", "-a"}) == "--freq: neither a frequency in Hz nor max: '99.5'");
   BOOST_TEST(refusal({"-c", "x", "-a"}) == "--count: not a period: 'x'");
-  BOOST_TEST(refusal({"-F", "9", "-c", "9", "-a"}) == "--freq and --count exclude each other");
+  BOOST_TEST(refusal({"-F", "9", "-c", "9", "-a"}) == "--freq, --count: cannot be combined");
   BOOST_TEST(refusal({"-d", "0", "-a"}) == "--duration: not a number of seconds: '0'");
   BOOST_TEST(refusal({"-d", "1.", "-a"}) == "--duration: not a number of seconds: '1.'");
   BOOST_TEST(refusal({"-m", "100", "-a"}) ==
@@ -113,18 +113,18 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
   BOOST_TEST(refusal({"--call-graph", "magic", "-a"}) ==
              "--call-graph: not one of auto, dwarf, fp, none: 'magic'");
   BOOST_TEST(refusal({"--user-only", "--kernel-only", "-a"}) ==
-             "--user-only and --kernel-only exclude each other");
+             "--user-only, --kernel-only: cannot be combined");
 }
 
 BOOST_AUTO_TEST_CASE(the_engine_bpf_copies_no_stacks) {
   BOOST_TEST(refusal({"--engine", "magic", "-a"}) ==
              "--engine: not one of auto, perf, bpf, signal, ptrace: 'magic'");
   BOOST_TEST(refusal({"--engine", "bpf", "--stack-size", "8192", "-a"}) ==
-             "--engine bpf copies no stacks: not with --stack-size");
+             "--engine bpf copies no stacks: it does not support --stack-size");
   BOOST_TEST(refusal({"--engine", "bpf", "--keep-stacks", "-a"}) ==
-             "--engine bpf copies no stacks: not with --keep-stacks");
+             "--engine bpf copies no stacks: it does not support --keep-stacks");
   BOOST_TEST(refusal({"--engine", "bpf", "--kernel-only", "-a"}) ==
-             "--engine bpf walks stacks of programs: not with --kernel-only");
+             "--engine bpf walks stacks of programs: it does not support --kernel-only");
   BOOST_TEST(refusal({"--engine", "bpf", "--call-graph", "fp", "-a"}) ==
              "--engine bpf needs --call-graph auto or dwarf");
   BOOST_TEST(refusal({"--engine", "bpf", "-e", "sched:sched_switch", "-a"}) ==
@@ -137,23 +137,24 @@ BOOST_AUTO_TEST_CASE(the_engine_ptrace_samples_time_of_single_processes) {
     return refusal(args);
   };
   const std::string wide =
-      "--engine ptrace stops single processes and threads: not with --all, --cpu, --cgroup";
+      "--engine ptrace stops single processes and threads: it does not support --all, --cpu, "
+      "--cgroup";
   BOOST_TEST(refused({"-a"}) == wide);
   BOOST_TEST(refused({"-C", "0"}) == wide);
   BOOST_TEST(refused({"-C", "0", "true"}) == wide);
   BOOST_TEST(refused({"-e", "cycles", "-p", "1"}) ==
-             "--engine ptrace samples by CPU time: not with --event 'cycles'");
+             "--engine ptrace samples CPU time: it does not support --event 'cycles'");
   BOOST_TEST(refused({"-c", "9", "-p", "1"}) ==
-             "--engine ptrace samples by CPU time: not with --count");
+             "--engine ptrace samples CPU time: it does not support --count");
   BOOST_TEST(refused({"--kernel-only", "-p", "1"}) ==
-             "--engine ptrace sees no kernel stacks: not with --kernel-only");
+             "--engine ptrace records no kernel stacks: it does not support --kernel-only");
   BOOST_TEST(refused({"--call-graph", "fp", "-p", "1"}) ==
              "--engine ptrace needs --call-graph auto or dwarf");
   BOOST_TEST(refused({"-m", "8", "-p", "1"}) ==
-             "--engine ptrace has no rings: not with --mmap-pages");
+             "--engine ptrace has no rings: it does not support --mmap-pages");
   BOOST_TEST(refused({"--clock", "moon", "-p", "1"}) == "--clock: not one of cpu, wall: 'moon'");
   BOOST_TEST(refused({"--thread", "x", "true"}) ==
-             "--engine ptrace follows all threads: not with --thread");
+             "--engine ptrace follows all threads: it does not support --thread");
 }
 
 BOOST_AUTO_TEST_CASE(all_time_is_sampled_by_whoever_can_do_that) {
@@ -161,7 +162,7 @@ BOOST_AUTO_TEST_CASE(all_time_is_sampled_by_whoever_can_do_that) {
              "--clock wall needs --engine signal or ptrace");
   BOOST_TEST(refusal({"--clock", "wall", "-a"}) ==
              "--clock wall needs --engine signal or ptrace, which stops single processes and "
-             "threads: not with --all, --cpu, --cgroup");
+             "threads: it does not support --all, --cpu, --cgroup");
 }
 
 BOOST_AUTO_TEST_CASE(the_engine_signal_samples_a_command_that_it_starts) {
@@ -176,17 +177,18 @@ BOOST_AUTO_TEST_CASE(the_engine_signal_samples_a_command_that_it_starts) {
   BOOST_TEST(refused({"-t", "1"}) == running);
   BOOST_TEST(refused({"-a"}) == running);
   BOOST_TEST(refused({"-p", "1", "true"}) == running);
-  BOOST_TEST(refused({"-C", "0", "true"}) == "--engine signal samples on all CPUs: not with --cpu");
+  BOOST_TEST(refused({"-C", "0", "true"}) ==
+             "--engine signal samples on all CPUs: it does not support --cpu");
   BOOST_TEST(refused({"-e", "cycles", "true"}) ==
-             "--engine signal samples by CPU time: not with --event 'cycles'");
+             "--engine signal samples CPU time: it does not support --event 'cycles'");
   BOOST_TEST(refused({"-c", "9", "true"}) ==
-             "--engine signal samples by CPU time: not with --count");
+             "--engine signal samples CPU time: it does not support --count");
   BOOST_TEST(refused({"--kernel-only", "true"}) ==
-             "--engine signal sees no kernel stacks: not with --kernel-only");
+             "--engine signal records no kernel stacks: it does not support --kernel-only");
   BOOST_TEST(refused({"--call-graph", "fp", "true"}) ==
              "--engine signal needs --call-graph auto or dwarf");
   BOOST_TEST(refused({"-m", "8", "true"}) ==
-             "--mmap-pages: a thread's ring with --engine signal is 16 to 4096 pages");
+             "--mmap-pages: with --engine signal, a thread's ring has 16 to 4096 pages");
   BOOST_TEST(refusal({"--thread", "x", "true"}) == "--thread needs --engine signal");
   BOOST_TEST(refused({"--thread", "", "true"}) == "--thread: not a name or number: ''");
   BOOST_TEST(refused({"--thread", "x,,y", "true"}) == "--thread: not a name or number: ''");
@@ -202,9 +204,9 @@ BOOST_AUTO_TEST_CASE(the_call_graph_may_have_a_size_as_for_perf) {
   BOOST_TEST(refusal({"--call-graph", "fp,8192", "-a"}) ==
              "--call-graph: only dwarf has a size: 'fp,8192'");
   BOOST_TEST(refusal({"--call-graph", "dwarf,8192", "--stack-size", "8192", "-a"}) ==
-             "--call-graph dwarf,BYTES and --stack-size exclude each other");
+             "--call-graph dwarf,BYTES, --stack-size: cannot be combined");
   BOOST_TEST(refusal({"--engine", "bpf", "--call-graph", "dwarf,8192", "-a"}) ==
-             "--engine bpf copies no stacks: not with --call-graph dwarf,BYTES");
+             "--engine bpf copies no stacks: it does not support --call-graph dwarf,BYTES");
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_of_a_stack_has_the_size_of_the_call_graph) {
@@ -213,14 +215,14 @@ BOOST_AUTO_TEST_CASE(a_copy_of_a_stack_has_the_size_of_the_call_graph) {
 }
 
 BOOST_AUTO_TEST_CASE(quiet_and_verbose_exclude_each_other) {
-  BOOST_TEST(refusal({"-q", "-v", "-a"}) == "--quiet and --verbose exclude each other");
+  BOOST_TEST(refusal({"-q", "-v", "-a"}) == "--quiet, --verbose: cannot be combined");
 }
 
 BOOST_AUTO_TEST_CASE(events_are_checked_before_anything_is_recorded) {
   BOOST_TEST(refusal({"-e", "cycles:x", "true"}) ==
              "--event: 'cycles:x': no such modifiers: 'x': use u, k, h, and p up to three times");
   BOOST_TEST(refusal({"--engine", "ptrace", "-e", "cpu-clock:u", "-p", "1"}) ==
-             "--engine ptrace samples by CPU time: not with --event 'cpu-clock:u'");
+             "--engine ptrace samples CPU time: it does not support --event 'cpu-clock:u'");
 }
 
 BOOST_AUTO_TEST_CASE(the_check_stands_alone) {
@@ -253,9 +255,9 @@ BOOST_AUTO_TEST_CASE(larger_copies_are_advised_only_if_there_are_any) {
   BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise --stack-size");
   request.stack_bytes = {};
   BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise --mmap-pages, or ulimit -l");
-  BOOST_TEST(if_cut(request, kMost, without) == "a copy holds no more");
+  BOOST_TEST(if_cut(request, kMost, without) == "copies cannot be larger");
   BOOST_TEST(if_cut(request, kMost, with_bpf) ==
-             "a copy holds no more: use --engine bpf, which needs none");
+             "copies cannot be larger: use --engine bpf, which needs none");
   request.may_continue = false;
   BOOST_TEST(if_cut(request, kMost, with_bpf) == "leave out --no-continue");
   request.engine = Engine::kBpf;

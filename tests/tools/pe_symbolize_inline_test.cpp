@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(lines_are_told_if_asked_on_both_sides) {
 BOOST_AUTO_TEST_CASE(both_at_once_are_refused) {
   const auto r = run_tool(pe::kPeSymbolize, {"--inline", "--no-inline"});
   BOOST_TEST(r.status == 2);
-  BOOST_TEST(r.err == "pe-symbolize: --inline, --no-inline: only one of them (see --help)\n");
+  BOOST_TEST(r.err == "pe-symbolize: --inline, --no-inline: cannot be combined (see --help)\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

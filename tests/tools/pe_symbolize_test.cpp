@@ -349,12 +349,10 @@ BOOST_AUTO_TEST_CASE(a_jitdump_that_is_not_written_to_its_end_is_reported_with_i
   BOOST_TEST(folded(r) == "js;known;[unknown] 1\njs;known;known;known 3\n");
   BOOST_TEST(r.err ==
              "pe-symbolize: '" + path +
-                 "' is not written to its end: 25.0 % of the samples have functions without a "
-                 "name; record until the program ends, or have it write a perf map (node "
-                 "--perf-basic-prof, "
-                 "python3 -X perf)\n"
-                 "pe-symbolize: stdin: 4 samples; 2 of 12 frames without a name (16.7 %): 2 not "
-                 "yet written to the program's jitdump\n");
+                 "' is incomplete: 25.0 % of the samples have functions without a name; record "
+                 "until the program ends, or have it write a perf map (node --perf-basic-prof, "
+                 "python3 -X perf)\npe-symbolize: stdin: 4 samples; 2 of 12 frames without a name "
+                 "(16.7 %): 2 not yet written to the program's jitdump\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_jitdump_that_is_mapped_as_data_has_names) {
@@ -432,7 +430,7 @@ BOOST_AUTO_TEST_CASE(a_perf_map_that_is_too_large_is_in_the_closing_line) {
   stream.event().comm(0, pid, pid, "js").map(0, pid, 0x4000, 0x2000, 0, "//anon");
   stream.sample({.pid = pid, .tid = pid, .chain = {kUser, 0x5010}});
   const std::string line =
-      "pe-symbolize: stdin: 1 sample; 1 perf map too large, the end not read\n";
+      "pe-symbolize: stdin: 1 sample; 1 perf map too large, not read to the end\n";
   const auto r = symbolize(stream);
   const auto renamed = symbolize(stream.comm(2, pid, pid, "new", true));
   std::filesystem::remove(path);
@@ -440,8 +438,8 @@ BOOST_AUTO_TEST_CASE(a_perf_map_that_is_too_large_is_in_the_closing_line) {
   BOOST_TEST(r.err == line);
   BOOST_TEST(renamed.err == line);
   BOOST_TEST(describe(pe::names::SkippedLines{.perf_maps = 1, .kallsyms = 2, .cut_perf_maps = 2}) ==
-             "1 line of perf maps not understood, 2 perf maps too large, the end not read, 2 lines "
-             "of kernel symbols not understood");
+             "1 line of perf maps not understood, 2 perf maps too large, not read to the end, 2 "
+             "lines of kernel symbols not understood");
 }
 
 BOOST_AUTO_TEST_CASE(lines_of_kernel_symbols_that_make_no_sense_are_in_the_closing_line) {
@@ -460,8 +458,7 @@ BOOST_AUTO_TEST_CASE(quiet_leaves_out_the_closing_line_but_not_errors) {
   const auto stream = StreamBuilder().event().sample({.chain = {kUser, 0x10}});
   BOOST_TEST(symbolize(stream, {"-q"}).err == "");
   const auto cut = run_tool(pe::kPeSymbolize, {"-q"}, stream.text());
-  BOOST_TEST(cut.err ==
-             "pe-symbolize: stdin: ends without an end mark: what wrote it was cut off\n");
+  BOOST_TEST(cut.err == "pe-symbolize: stdin: has no end mark: its writer was cut off\n");
   BOOST_TEST(cut.status == 1);
 }
 

@@ -18,9 +18,9 @@ namespace {
 void check_address_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < heap::kFileBytes)
-    throw Error(
-        fmt::format("addresses are limited to {} KiB (ulimit -v): tracing takes 24 GiB of them",
-                    limit.rlim_cur / 1024));
+    throw Error(fmt::format(
+        "the address space is limited to {} KiB (ulimit -v), but tracing needs 24 GiB of it",
+        limit.rlim_cur / 1024));
 }
 
 }  // namespace

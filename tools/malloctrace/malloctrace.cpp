@@ -128,8 +128,8 @@ record::Closing HeapSource::finish(Ended ended) {
 /// The end of the report.
 std::string HeapSource::describe_tracing(const malloctrace::Summary& all) const {
   std::string text = fmt::format(
-      "\nTracing itself\n\n  {}, finding names included\n  {}\n"
-      "  {} walked: {} found, {} known from the previous walk\n",
+      "\nCost of tracing\n\n  {}, including symbolization\n  {}\n  {} walked: {} found, {} known "
+      "from the previous walk\n",
       session_.cost().describe(), malloctrace::describe_memory(all), plural(all.walks, "stack"),
       plural(all.frames_walked, "frame"), all.frames_reused);
   record::Closing losses;
@@ -158,7 +158,7 @@ record::Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended
   malloctrace::add_resident(all, closing);
   if (ended == Ended::kTarget && all.running > 0)
     closing.doubt(plural(all.running, "process") +
-                      " still running when the command ended, and not counted after that",
+                      " still running when the command ended, not counted from then on",
                   "let the command wait for its children");
   return closing;
 }
@@ -167,7 +167,7 @@ int work(const CommandLine& line, Io& io) {
   const Options options = malloctrace::read_options(line);
   if (!options.writes_file() && !options.report && io.out.is_terminal())
     throw UsageError(
-        "the stream is binary: pipe it into pe-symbolize, name a file with --output, or ask for "
+        "the stream is binary: pipe it into pe-symbolize, name a file with --output, or use "
         "--report");
   record::Session session("malloctrace", options, io);
   HeapSource source(options, session);

@@ -53,12 +53,13 @@ T read_count(const CommandLine& line, const char* option, T otherwise) {
 
 void check_together(const CommandLine& line, const Options& options) {
   if (line.has("follow") && line.has("no-follow"))
-    throw UsageError("--follow and --no-follow exclude each other");
+    throw UsageError("--follow, --no-follow: cannot be combined");
   for (const char* option : {"top", "leak-age", "lines"})
     if (line.has(option) && !options.report)
-      throw UsageError(fmt::format("--{} is for --report", option));
+      throw UsageError(fmt::format("--{}: only with --report", option));
   if (options.snapshot_ns && !options.writes_file())
-    throw UsageError("--snapshot needs --output FILE: snapshots become FILE.1, FILE.2 and so on");
+    throw UsageError(
+        "--snapshot needs --output FILE: snapshots are written to FILE.1, FILE.2 and so on");
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ Options read_options(const CommandLine& line) {
   Options options;
   options.command = line.command;
   if (options.command.empty())
-    throw UsageError("no command: name the program to run");
+    throw UsageError("nothing to trace: give a command");
   if (const auto* typed = line.text("sample"))
     options.sample_bytes = read_bytes("--sample", *typed);
   options.max_depth = read_count<std::uint32_t>(line, "max-depth", 0);

@@ -108,7 +108,7 @@ void Processes::leave(const OnHeap& on_heap) {
     running_.clear();
   }
   if (!listener_.is_listening())
-    listener_.refuse("for lack of descriptors (ulimit -n)");
+    listener_.refuse("because no descriptor was left (ulimit -n)");
 }
 
 }  // namespace pe::malloctrace

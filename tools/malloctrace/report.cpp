@@ -137,11 +137,11 @@ void Report::append_mapped(std::string& text) const {
     return;
   const std::string where = processes_.size() == 1 ? "" : fmt::format(", of process {}", most->pid);
   if (most->resident_bytes > 0)
-    text += fmt::format("resident   {} at most{}; the peak of malloc is {:.1f} % of it\n",
+    text += fmt::format("resident   at most {}{}; malloc's peak is {:.1f} % of it\n",
                         counted(most->resident_bytes, "byte"), where,
                         percent(most->peak_bytes, most->resident_bytes));
   if (most->mapped_count > 0)
-    text += fmt::format("mapped     {} in {} outside malloc{}, {} at most at once{}\n",
+    text += fmt::format("mapped     {} in {} outside malloc{}, at most {} at once{}\n",
                         counted(most->mapped_bytes, "byte"), counted(most->mapped_count, "mapping"),
                         where, counted(most->mapped_peak_bytes, "byte"), most->most_mapped_by);
 }
@@ -164,7 +164,7 @@ std::string Report::text() const {
   const Table tables[] = {
       {"Most bytes allocated", &Sums::allocated_bytes, in_allocations},
       {"Most allocations", &Sums::allocations, in_allocations},
-      {"Most held at the peak", &Sums::peak_bytes, at_peak},
+      {"Most bytes held at the peak", &Sums::peak_bytes, at_peak},
       {"Most temporary allocations: freed before the thread allocated again", &Sums::temporary,
        temporary},
       {word_for_live() == "held now" ? "Held now" : "Not freed", &Sums::live_bytes, leak, true},
@@ -210,7 +210,7 @@ void Report::append_totals(std::string& text) const {
       std::find_if(processes_.begin(), processes_.end(),
                    [](const OfProcess& process) { return process.sample_bytes != 0; });
   if (sampled != processes_.end())
-    text += fmt::format("sampled    one of {} on average: all figures are estimates\n",
+    text += fmt::format("sampled    one allocation per {} on average: all figures are estimates\n",
                         counted(sampled->sample_bytes, "byte"));
 }
 

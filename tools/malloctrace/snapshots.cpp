@@ -69,7 +69,7 @@ void Snapshots::write_due(std::uint64_t now_ns) {
   if (!time_ns)
     return;
   if (!options_.writes_file()) {
-    say_("SIGUSR1: no snapshot without --output FILE: it would become FILE.1");
+    say_("SIGUSR1: no snapshot without --output FILE, which names it FILE.1");
     return;
   }
   const std::string path = fmt::format("{}.{}", options_.output, ++written_);

@@ -148,14 +148,12 @@ void add_losses(const Summary& summary, record::Closing& closing) {
   if (summary.inherited_frees > 0)
     closing.detail(plural(summary.inherited_frees, "free") + " of blocks from before a fork");
   add(summary.cut_stacks, "stack", " cut", "raise --max-depth");
-  add(summary.closed, "process",
-      " traced only until its filter of system calls (seccomp) took effect", kManual);
+  add(summary.closed, "process", " traced only until its seccomp filter took effect", kManual);
   add(summary.incomplete_stacks, "stack", " not walked to the end",
       "see HOW STACKS END in pe-record(1)");
-  add(summary.damaged, "number", " in shared memory with contradictory contents",
-      "check what the program overwrites");
-  add(summary.vanished, "process", " killed, or continued as a program that was not traced",
-      kManual);
+  add(summary.damaged, "number", " inconsistent in shared memory",
+      "check whether the program overwrites memory");
+  add(summary.vanished, "process", " killed, or executed a program that was not traced", kManual);
   for (const auto& [what, count] : summary.refused)
     add(count, "connection", " " + what + " refused", kManual);
 }

@@ -110,8 +110,7 @@ record::Closing WaitSource::closing() const {
     closing.detail(fmt::format("{} ended by a timeout, {} by a signal",
                                plural(counts.timeouts, "wait"), counts.signals));
   if (counts.began_before > 0)
-    closing.detail(plural(counts.began_before, "wait") +
-                   " left out that started before the recording");
+    closing.detail(plural(counts.began_before, "wait") + " from before the recording left out");
   record::add_stacks(
       closing, stacks,
       {.if_cut = engine_->fix_of_cuts(), .if_foreign = "only 64-bit stacks are walked"});

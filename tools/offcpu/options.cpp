@@ -58,7 +58,7 @@ void read_choice(const CommandLine& line, WaitChoice& choice) {
   choice.min_ns = microseconds(line, "min-us").value_or(choice.min_ns);
   choice.max_ns = microseconds(line, "max-us").value_or(choice.max_ns);
   if (choice.min_ns > choice.max_ns)
-    throw UsageError("--min-us is more than --max-us");
+    throw UsageError("--min-us is larger than --max-us");
   if (const auto* list = line.text("state"))
     choice.states = states(*list);
   choice.with_wakers = line.has("wakers");
@@ -69,7 +69,7 @@ void read_choice(const CommandLine& line, WaitChoice& choice) {
     throw UsageError("--blame needs --locks");
   for (const char* option : {"state", "preempted", "kernel-only"})
     if (choice.only_locks && line.has(option))
-      throw UsageError(fmt::format("--locks and --{} exclude each other", option));
+      throw UsageError(fmt::format("--locks, --{}: cannot be combined", option));
 }
 
 constexpr Choice<EngineChoice> kEngines[] = {
@@ -86,13 +86,14 @@ EngineChoice read_engine(const CommandLine& line) {
     if (engine == EngineChoice::kPerf)
       throw UsageError(fmt::format("--{} needs --engine bpf", option));
     if (line.has("span"))
-      throw UsageError(fmt::format("--span: not with --{}, which needs the engine bpf", option));
+      throw UsageError(
+          fmt::format("--span: cannot be combined with --{}, which needs the bpf engine", option));
   }
   // The engine bpf adds up waits, whose times are then unknown.
   if (!line.has("span"))
     return engine;
   if (engine == EngineChoice::kBpf)
-    throw UsageError("--span: not with --engine bpf, which adds up waits");
+    throw UsageError("--span: cannot be combined with --engine bpf, which adds up waits");
   return EngineChoice::kPerf;
 }
 
@@ -130,13 +131,13 @@ void add_options(po::options_description& options) {
       ("blame", one_of("STACK", kBlames),
        "with --locks, the stack that comes first: holder (default), waiter")  //
       ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
-       "also record when calls of FUNC, or PATH:FUNC, start and end (repeatable)")        //
+       "also record when calls to FUNC, or PATH:FUNC, start and end (repeatable)")        //
       ("user-only", "leave out kernel frames")                                            //
       ("kernel-only", "record only kernel frames")                                        //
       ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")         //
       ("engine", one_of("ENGINE", kEngines), "how to record: auto (default), perf, bpf")  //
       ("no-cache", "do not keep binaries in ~/.debug")                                    //
-      ("trust", "let kept binaries of containers name other recordings")                  //
+      ("trust", "let binaries kept from containers name other recordings")                //
       ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")          //
       ("output,o", text("FILE"), "write the stream to FILE")                              //
       ("verbose,v", "report all details at the end")                                      //

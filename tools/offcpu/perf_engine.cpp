@@ -198,8 +198,8 @@ unwind::StackCounts PerfEngine::stacks() const {
 std::string_view PerfEngine::fix_of_cuts() const {
   if (request_.stack_bytes < record::kMaxStackBytes)
     return "raise --stack-size";
-  return may_use_bpf_ ? "a copy holds no more: use --engine bpf, which needs none"
-                      : "a copy holds no more";
+  return may_use_bpf_ ? "copies cannot be larger: use --engine bpf, which needs none"
+                      : "copies cannot be larger";
 }
 
 std::string_view PerfEngine::fix_of_losses() const {

@@ -30,11 +30,11 @@ std::uint64_t count_silent_threads(const record::Target& target,
 void describe_silent_threads(std::uint64_t count, record::Closing& closing) {
   if (count > 0)
     closing.doubt(
-        fmt::format("{} of which no wait ended, because {} ran or still {}",
+        fmt::format("{} without a finished wait, because {} ran or still {}",
                     plural(count, "thread"), count == 1 ? "it" : "they",
                     count == 1 ? "waits" : "wait"),
         closing.summary.empty()
-            ? "a wait that began before the recording is seen only when it ends; to see it "
+            ? "a wait that began before the recording is recorded only when it ends; to see it "
               "now: pe-record --engine ptrace --clock wall -p PID -d 1 | pe-symbolize | stackfold"
             : "record longer");
 }

@@ -118,7 +118,7 @@ void CounterSource::check_hits() {
   if (rate <= static_cast<double>(*request_.max_hits))
     return;
   is_over_ = true;
-  session_.say(fmt::format("stopped: {:.0f} hits per second are more than --max-hits {}", rate,
+  session_.say(fmt::format("stopped: {:.0f} hits per second exceed --max-hits {}", rate,
                            *request_.max_hits));
   session_.ending().end_now();
 }

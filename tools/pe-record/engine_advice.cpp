@@ -70,8 +70,8 @@ std::string if_cut(const record::Request& request, std::uint64_t cut_bytes,
   if (cut_bytes + kMostOfHead >= record::kMaxStackBytes) {
     if (!request.may_continue)
       return "leave out --no-continue";
-    return advice.may_use_bpf ? "a copy holds no more: use --engine bpf, which needs none"
-                              : "a copy holds no more";
+    return advice.may_use_bpf ? "copies cannot be larger: use --engine bpf, which needs none"
+                              : "copies cannot be larger";
   }
   constexpr std::uint64_t kCopiesOfRing = 4;  // those for which a thread's ring has room
   const std::uint64_t ring_bytes =

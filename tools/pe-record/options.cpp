@@ -62,9 +62,10 @@ bool has_events_for_bpf(const record::Request& request) {
 std::string problem_of_probes_by_bpf(const Options& options) {
   if (!options.target.threads.empty() || !options.target.cgroup.empty() ||
       !options.target.cpus.empty())
-    return "--engine bpf passes probes of whole processes: not with --tid, --cgroup, --cpu";
+    return "--engine bpf records probes of whole processes only: it does not support --tid, "
+           "--cgroup, --cpu";
   if (options.request.period || options.request.frequency_was_given)
-    return "--engine bpf records each hit of a probe: not with --count, --freq";
+    return "--engine bpf records every hit of a probe: it does not support --count, --freq";
   return {};
 }
 
@@ -73,14 +74,14 @@ std::string problem_of_bpf(const CommandLine& line, const Options& options) {
   const record::Request& request = options.request;
   std::string problem = has_probes(request) ? problem_of_probes_by_bpf(options) : "";
   if (line.has("span"))
-    problem = "--engine bpf cannot mark calls: not with --span";
+    problem = "--engine bpf cannot mark calls: it does not support --span";
   for (const char* option : {"stack-size", "keep-stacks"})
     if (line.has(option))
-      problem = fmt::format("--engine bpf copies no stacks: not with --{}", option);
+      problem = fmt::format("--engine bpf copies no stacks: it does not support --{}", option);
   if (request.stack_bytes && !line.has("stack-size"))
-    problem = "--engine bpf copies no stacks: not with --call-graph dwarf,BYTES";
+    problem = "--engine bpf copies no stacks: it does not support --call-graph dwarf,BYTES";
   if (request.kernel_only)
-    problem = "--engine bpf walks stacks of programs: not with --kernel-only";
+    problem = "--engine bpf walks stacks of programs: it does not support --kernel-only";
   if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
     problem = "--engine bpf needs --call-graph auto or dwarf";
   for (const std::string& event : request.events)
@@ -94,13 +95,13 @@ std::string problem_of_taken(const Options& options) {
   const record::Request& request = options.request;
   for (const std::string& event : request.events)
     if (event != "cpu-clock" && event != "task-clock")
-      return fmt::format("samples by CPU time: not with --event '{}'", event);
+      return fmt::format("samples CPU time: it does not support --event '{}'", event);
   if (request.period)
-    return "samples by CPU time: not with --count";
+    return "samples CPU time: it does not support --count";
   if (!options.spans.empty())
-    return "cannot mark calls: not with --span";
+    return "cannot mark calls: it does not support --span";
   if (request.kernel_only)
-    return "sees no kernel stacks: not with --kernel-only";
+    return "records no kernel stacks: it does not support --kernel-only";
   if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
     return "needs --call-graph auto or dwarf";
   return {};
@@ -109,13 +110,13 @@ std::string problem_of_taken(const Options& options) {
 /// The same for the engine ptrace, without its name; empty if it can fulfil all options.
 std::string problem_of_ptrace(const CommandLine& line, const Options& options) {
   if (options.target.is_wide() || !options.target.cpus.empty())
-    return "stops single processes and threads: not with --all, --cpu, --cgroup";
+    return "stops single processes and threads: it does not support --all, --cpu, --cgroup";
   if (!options.request.thread_choice.empty())
-    return "follows all threads: not with --thread";
+    return "follows all threads: it does not support --thread";
   if (std::string problem = problem_of_taken(options); !problem.empty())
     return problem;
   if (line.has("mmap-pages") && options.request.engine == record::Engine::kPtrace)
-    return "has no rings: not with --mmap-pages";
+    return "has no rings: it does not support --mmap-pages";
   return {};
 }
 
@@ -125,7 +126,7 @@ std::string problem_of_signal(const Options& options) {
     return "samples only a command that it starts (pe-record --engine signal -- COMMAND); use "
            "--engine ptrace for running processes";
   if (!options.target.cpus.empty())
-    return "samples on all CPUs: not with --cpu";
+    return "samples on all CPUs: it does not support --cpu";
   return problem_of_taken(options);
 }
 
@@ -136,7 +137,7 @@ void check_signal_ring(const record::Request& request) {
   const std::uint64_t most = inprocess::kMostRingBytes / page;
   if (request.ring_pages && (*request.ring_pages < least || *request.ring_pages > most))
     throw UsageError(fmt::format(
-        "--mmap-pages: a thread's ring with --engine signal is {} to {} pages", least, most));
+        "--mmap-pages: with --engine signal, a thread's ring has {} to {} pages", least, most));
 }
 
 std::vector<std::string> thread_choice(const std::string& list) {
@@ -208,7 +209,7 @@ void read_hits(const CommandLine& line, Options& options) {
     request.filters[*tracepoint] = *filter;
   }
   if (line.has("weight") && !options.weights.empty())
-    throw UsageError("--weight: not with io, net and writes, which count bytes");
+    throw UsageError("--weight: cannot be combined with io, net and writes, which count bytes");
   if (const auto* field = line.text("weight"))
     options.weights[""] = {.field = *field, .unit = {}};
   if (line.has("weight") && request.events.empty())
@@ -234,13 +235,14 @@ void read_rate(const CommandLine& line, bool is_command, record::Request& reques
       std::min(most, is_command && !is_wall ? record::kDefaultCommandHz : record::kDefaultHz);
   if (const auto* value = line.text("freq")) {
     request.frequency_hz =
-        *value == "max" ? most
-                        : record::read_positive("--freq", "not a frequency in Hz, nor max", *value);
+        *value == "max"
+            ? most
+            : record::read_positive("--freq", "neither a frequency in Hz nor max", *value);
     request.frequency_was_given = true;
   }
   if (const auto* value = line.text("count")) {
     if (request.frequency_was_given)
-      throw UsageError("--freq and --count exclude each other");
+      throw UsageError("--freq, --count: cannot be combined");
     request.period = record::read_positive("--count", "not a period", *value);
   }
 }
@@ -260,7 +262,7 @@ void read_call_graph(const CommandLine& line, record::Request& request) {
   if (request.call_graph != CallGraph::kDwarf)
     throw UsageError(fmt::format("--call-graph: only dwarf has a size: {}", in_quotes(*value)));
   if (line.has("stack-size"))
-    throw UsageError("--call-graph dwarf,BYTES and --stack-size exclude each other");
+    throw UsageError("--call-graph dwarf,BYTES, --stack-size: cannot be combined");
   request.stack_bytes = record::parse_stack_bytes("--call-graph", value->substr(comma + 1));
 }
 
@@ -293,7 +295,7 @@ void add_options(po::options_description& options) {
        "probes: uprobe:PATH:FUNC, uretprobe:, usdt:, kprobe:, kretprobe:; "
        "ready-made: io, net, faults, writes")  //
       ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
-       "also record when calls of FUNC, or PATH:FUNC, start and end (repeatable)")        //
+       "also record when calls to FUNC, or PATH:FUNC, start and end (repeatable)")        //
       ("filter", text("EXPR"), "record a tracepoint only if EXPR holds: 'bytes > 4096'")  //
       ("weight", text("FIELD"),
        "weight samples by FIELD, arg0 to arg5, or retval")                          //
@@ -312,7 +314,7 @@ void add_options(po::options_description& options) {
       ("no-continue", "do not complete stacks deeper than their copy")                 //
       ("keep-stacks", "keep the copies of stacks in the stream")                       //
       ("no-cache", "do not keep binaries in ~/.debug")                                 //
-      ("trust", "let kept binaries of containers name other recordings")               //
+      ("trust", "let binaries kept from containers name other recordings")             //
       ("user-only", "leave out kernel frames")                                         //
       ("kernel-only", "record only time in the kernel, and only its frames")           //
       ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")       //

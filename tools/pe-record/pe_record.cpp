@@ -30,11 +30,11 @@ namespace {
 using record::Engine;
 using recorder::Options;
 
-constexpr const char* kBySignal = "using engine signal, with which the command samples itself";
-constexpr const char* kByPtrace = "using engine ptrace, which stops the target's threads";
-constexpr const char* kByPerf = "using engine perf, which copies a stack at each hit";
+constexpr const char* kBySignal = "using the signal engine: the command samples itself";
+constexpr const char* kByPtrace = "using the ptrace engine: it stops the target's threads";
+constexpr const char* kByPerf = "using the perf engine: it copies a stack at each hit";
 constexpr const char* kWithoutScripts =
-    "using engine perf, which cannot read an interpreter's frames";
+    "using the perf engine: it cannot read an interpreter's frames";
 
 const char* how(Engine engine, const Options& options) {
   if (engine == Engine::kSignal)
@@ -125,7 +125,7 @@ int work(const CommandLine& line, Io& io) {
     options.request.stack_bytes = kSmallCopy;
   const bool needs_other =
       options.request.engine == Engine::kAuto && options.request.clock == record::Clock::kWall;
-  std::string why_not = needs_other ? "counters do not count the time of --clock wall" : "";
+  std::string why_not = needs_other ? "counters do not measure wall time (--clock wall)" : "";
   for (const Engine engine : engines_for(options)) {
     options.request.engine = engine;
     const Opened opened = open_engine(options, io);

@@ -14,12 +14,12 @@ void add_options(boost::program_options::options_description& options) {
       ("lines", "add the source file and line of each frame")                       //
       ("simplify-names", "shorten C++ names: std::string, std::vector<T>, f<...>")  //
       ("no-continue", "do not complete stacks deeper than their copy")              //
-      ("stats", "print how many frames of each module have no name, and why");
+      ("stats", "print the number of unnamed frames by module and reason");
 }
 
 Options read_options(const CommandLine& line) {
   if (line.has("inline") && line.has("no-inline"))
-    throw UsageError("--inline, --no-inline: only one of them");
+    throw UsageError("--inline, --no-inline: cannot be combined");
   return {.detail = {.inlined = !line.has("no-inline"), .lines = line.has("lines")},
           .may_continue = !line.has("no-continue"),
           .simplify_names = line.has("simplify-names"),

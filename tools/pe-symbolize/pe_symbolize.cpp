@@ -152,7 +152,7 @@ std::string describe(const symbolize::Debuginfod* servers) {
 std::string describe_doubts(unsigned files) {
   if (files == 0)
     return {};
-  return fmt::format("{} found by name, with another inode than recorded: names may be wrong",
+  return fmt::format("{} found by name, with a different inode than recorded: names may be wrong",
                      plural(files, "file"));
 }
 
@@ -202,7 +202,7 @@ int work(const CommandLine& line, Io& io) {
 const Tool kPeSymbolize{
     .name = "pe-symbolize",
     .synopsis = "[OPTION]... [FILE]",
-    .summary = "Put the names of functions into a sample stream or perf.data file.",
+    .summary = "Add function names to a sample stream or perf.data file.",
     .add_options = symbolize::add_options,
     .work = work,
     .is_filter = true,

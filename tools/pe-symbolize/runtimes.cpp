@@ -16,9 +16,9 @@
 namespace pe::symbolize {
 namespace {
 
-constexpr Runtime kJava{
-    "libjvm.so", "", "Java", "17 to 25",
-    "run `jcmd % Compiler.perfmap`, and start it with -XX:+PreserveFramePointer for whole stacks"};
+constexpr Runtime kJava{"libjvm.so", "", "Java", "17 to 25",
+                        "run `jcmd % Compiler.perfmap`, and start it with "
+                        "-XX:+PreserveFramePointer for complete stacks"};
 constexpr Runtime kNode{"node", "", "Node", "18, 20, 22, 24 and 25",
                         "start it with --perf-basic-prof"};
 constexpr Runtime kPhp{"php", "execute_ex", "PHP", "8.0 to 8.4 without threads",
@@ -144,7 +144,7 @@ std::vector<std::string> RuntimeAdvice::lines(Recorder recorder) const {
     if (process.runtime != nullptr && !process.has_map &&
         (process.lacks_names || process.is_interpreted) &&
         given.insert(process.runtime->name).second)
-      lines.push_back("names of functions are missing: " + advice_for(pid, process, recorder));
+      lines.push_back("function names are missing: " + advice_for(pid, process, recorder));
   return lines;
 }
 

@@ -34,7 +34,7 @@ struct Plan {
 
 bool prepare(int fd, const Plan& plan, std::byte*& base, Failure& failure) noexcept {
   if (allowed_file_bytes() < plan.bytes)
-    return fail(failure, "the limit of file sizes (ulimit -f) is too low", 0);
+    return fail(failure, "the file size limit (ulimit -f) is too low", 0);
   if (::ftruncate(fd, static_cast<off_t>(plan.bytes)) != 0)
     return fail(failure, "cannot size its memory", errno);
   if (::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)

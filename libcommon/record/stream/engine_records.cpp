@@ -51,7 +51,7 @@ OpenedEvent engine_event(const Request& request, std::vector<std::string>& notes
   event.attr.sample_freq = std::min(request.frequency_hz, most_hz);
   if (request.frequency_hz > most_hz)
     notes.push_back(fmt::format(
-        "{} Hz is more than {}: sampling at {} Hz", request.frequency_hz,
+        "{} Hz is faster than {}: sampling at {} Hz", request.frequency_hz,
         request.engine == Engine::kSignal ? "programs are interrupted" : "threads can be stopped",
         most_hz));
   return event;

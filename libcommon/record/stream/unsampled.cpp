@@ -127,12 +127,11 @@ std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns
                                                        "samples",
                                                        sampled.programs_without)) +
            ": use --engine ptrace";
-  return times +
-         fmt::format(
-             " of threads that run for less than one period ({:.3g} ms), in switches between "
-             "threads, or because a host held this machine's CPU: record as root, by --pid or as a "
-             "command, which samples the first two",
-             period / kNsPerMs);
+  return times + fmt::format(
+                     " of threads that run for less than one period ({:.3g} ms), in switches "
+                     "between threads, or because a host held this machine's CPU: record a process "
+                     "or command as root, which samples the first two",
+                     period / kNsPerMs);
 }
 
 }  // namespace pe::record

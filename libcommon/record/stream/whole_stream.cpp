@@ -103,17 +103,17 @@ namespace {
 std::string reason_of(Resource why) {
   switch (why) {
     case Resource::kCpuNs:
-      return "reading it takes more than its part of 5 % of a CPU";
+      return "reading it exceeds its share of 5 % of a CPU";
     case Resource::kReadBytes:
-      return "reading it takes more than its part of 768 MiB a second";
+      return "reading it exceeds its share of 768 MiB a second";
     case Resource::kStackBytes:
-      return "its stacks are more than its part of 768 MiB a second, or of less on a busy machine";
+      return "its stacks exceed their share of 768 MiB a second, or of less on a busy machine";
     case Resource::kKeptBytes:
-      return "its tables and names are more than its part of 256 MiB";
+      return "its tables and names exceed its share of 256 MiB";
     case Resource::kWrittenBytes:
       break;
   }
-  return "its new functions are more than its part of 64 MiB a minute";
+  return "its new functions exceed its share of 64 MiB a minute";
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ void describe_spending(RecordedStream& stream, Closing& closing) {
                   fmt::format("{}; see BUDGET in pe-record(1)", reason_of(why)));
   }
   if (groups.size() > kShown)
-    closing.doubts.push_back(fmt::format("processes of {} more names lost names or callers, too",
+    closing.doubts.push_back(fmt::format("processes with {} other names also lost names or callers",
                                          groups.size() - kShown));
 }
 

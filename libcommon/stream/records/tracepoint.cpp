@@ -115,7 +115,7 @@ std::uint64_t tracepoint_id(const std::string& name) {
     id.pop_back();
   const auto number = parse_number<std::uint64_t>(id);
   if (!number)
-    throw Error(name + ": its id is no number");
+    throw Error(name + ": its id is not a number");
   return *number;
 }
 

@@ -277,8 +277,8 @@ void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie, CounterK
   const int error = link ? 0 : errno;
   if (error == EMFILE || error == ENFILE)
     throw Error(
-        "too many threads: a counter for each, and what attaches a program to it, need more open "
-        "files than are allowed (ulimit -n)");
+        "too many threads: a counter for each, and a link that attaches a program to it, need more "
+        "open files than are allowed (ulimit -n)");
   if (error != 0)
     throw_errno("eBPF: attaching to a counter", error);
   counter_links_.push_back(std::move(link));

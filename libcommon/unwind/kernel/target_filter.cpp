@@ -53,7 +53,7 @@ void refuse_other_pid_namespaces() {
   constexpr ino_t kFirst = 0xefff'fffc;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
   struct stat status = {};
   if (::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino != kFirst)
-    throw Unavailable("eBPF: does not work in a pid namespace (a container) of its own");
+    throw Unavailable("eBPF: does not work in a separate pid namespace (a container)");
 }
 
 std::unique_ptr<TargetFilter> load_target_filter() {

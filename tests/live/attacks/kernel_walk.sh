@@ -49,7 +49,7 @@ for language in python php ruby; do
   at_least "$language deep: stacks that were cut, of $samples" 10 "${cut:-0}"
   budget=$(sed -nE "s/^pe-record: ([0-9]+) stacks? cut after 0.1 ms, .* \(most in process [0-9]+, $language\): lower --freq\$/\1/p" "$dir/err")
   late=$(told 'took too long')
-  longest=$(sed -nE 's/.*the longest walk of a stack took ([0-9.]+) ms.*/\1/p' "$dir/err")
+  longest=$(sed -nE 's/.*the longest stack walk took ([0-9.]+) ms.*/\1/p' "$dir/err")
   # At this rate, walks of a millisecond take more than 25 % of a CPU.  A faster machine walks all frames.
   awk -v ms="${longest:-0}" 'BEGIN { exit !(ms < 1) }' ||
     at_least "$language deep: walks that ended by time (the longest took ${longest:-0} ms)" 1 $((${budget:-0} + ${late:-0}))

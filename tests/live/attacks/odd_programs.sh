@@ -20,7 +20,7 @@ for name in $names; do
   # These programs allow no sample, or not all of it: the closing lines count that.
   case $name in
     small_stack) said ': [0-9]+ times? a thread was not sampled, because its alternate signal stack was too small: use --engine ptrace$' ;;
-    no_return) said ': 1 time sampling ended early, because seccomp\(2\) forbids a program the return from handlers: use --engine ptrace$' ;;
+    no_return) said ': 1 time sampling ended early, because a seccomp filter forbids returning from signal handlers: use --engine ptrace$' ;;
     filter) said ': [0-9]+ samples? without their stacks, which the kernel did not copy \(seccomp, or protected memory\): ' ;;
   esac
 done
@@ -33,7 +33,7 @@ for name in coroutines protecting unmapping loads no_return filter; do survives 
 
 # A filter of system calls that the recorder does not have may kill the program because of our calls.
 pe-record --engine signal -o "$dir/odd.pe" -- "$PE_DENY" perf_event_open EPERM "$PE_ODD_PROGRAMS" coroutines 0.05 2>"$dir/err"
-said "is not sampled: it has a filter of system calls \(seccomp\) that pe-record does not have"
+said "is not sampled: it has a seccomp filter that pe-record does not have"
 # One that the recorder has, too, is known.
 "$PE_DENY" perf_event_open EPERM pe-record --engine signal -F 499 -o "$dir/odd.pe" -- "$PE_ODD_PROGRAMS" coroutines 0.2 2>"$dir/err"
 expect 'behind the same filter: status' 7 $?

@@ -29,13 +29,13 @@ accepted -e uprobe:behind_data
 accepted -e uretprobe:in_switch
 expect 'returns of a switch' 1000 $(($(samples "$dir/p.pe") + $(lost)))
 
-refused 'this is inside of the instruction at' -e usdt:odd:inside
-refused 'it cannot be told whether an instruction starts there' -e usdt:odd:data
-refused 'is not a counter in the file.s section .probes' -e usdt:odd:changes
+refused 'this is inside the instruction at' -e usdt:odd:inside
+refused 'it is unknown whether an instruction starts there' -e usdt:odd:data
+refused 'is not a counter in the file.s .probes section' -e usdt:odd:changes
 accepted -e usdt:odd:right
 expect 'a static probe' 1000 $(($(samples "$dir/p.pe") + $(lost)))
 accepted -e 'usdt:odd:*'
 grep -q '3 static probes left out: no instruction that can be probed is known to start there' "$dir/err" || fail "a pattern: $(cat "$dir/err")"
-refused 'it cannot be told whether an instruction starts there' -e uprobe:table
-refused 'it cannot be told whether an instruction starts there' -e uprobe:in_table+18
+refused 'it is unknown whether an instruction starts there' -e uprobe:table
+refused 'it is unknown whether an instruction starts there' -e uprobe:in_table+18
 finish

@@ -77,7 +77,7 @@ for file in spool/*.pprof.gz; do gzip -t "$file" || fail "half a profile: $file"
 
 # malloctrace reserves 24 GiB of addresses in the program.  It reports if it cannot.
 (ulimit -v 4000000; malloctrace -q -o o.pe -- true 2>err); expect 'malloctrace, 4 GB: status' 125 $?
-grep -q '^malloctrace: addresses are limited to 4000000 KiB (ulimit -v)' err || fail "malloctrace, 4 GB: $(cat err)"
+grep -q '^malloctrace: the address space is limited to 4000000 KiB (ulimit -v)' err || fail "malloctrace, 4 GB: $(cat err)"
 for files in 5 8 12 64; do
   (ulimit -n $files; exec malloctrace -q -o o.pe -- true) 2>err; status=$?
   limited "$files descriptors: malloctrace" malloctrace

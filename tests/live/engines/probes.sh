@@ -79,12 +79,12 @@ done
 # Messages.
 refused "uprobe:$PE_PROBED:countet" "has no function 'countet'; did you mean counted?"
 refused "uprobe:$PE_PROBED:inlined" "the compiler has inlined 'inlined' everywhere"
-refused "uprobe:$PE_PROBED:probed.c:1" 'no code of that line; the next line with code is'
+refused "uprobe:$PE_PROBED:probed.c:1" 'no code for that line; the next line with code is'
 refused 'uprobe:/no/such:main' '/no/such: no such file'
 refused "uprobe:$0:main" 'not a program or library'
 refused "usdt:$PE_PROBED:probed:pased" "has no static probe 'pased'; did you mean passed?"
 refused "uprobe:$PE_PROBED:0xfffffff" 'has no code at'
-refused "uprobe:$PE_PROBED:counted+1" 'inside of the instruction at'
+refused "uprobe:$PE_PROBED:counted+1" 'inside the instruction at'
 refused "uretprobe:$PE_PROBED:jumps" 'its returns cannot be seen: it may end by a jump to other code'
 record -e "uretprobe:$PE_PROBED:*u*" -- "$PE_PROBED" 10
 expect 'returns of a pattern' 11 "$(samples "$dir/p.pe" --all-events)"
@@ -97,17 +97,17 @@ refused "uprobe:$PE_PROBED:locked" 'the kernel cannot probe the instruction ther
 refused "uprobe:$PE_PROBED:pushes_flags" 'the kernel cannot step over the instruction pushf'
 refused "uprobe:$PE_PROBED:table" 'nothing marks this symbol as code'
 pe-record -c 10 -o "$dir/none.pe" -e "uprobe:$PE_PROBED:counted" -- "$PE_PROBED" 1 2>"$dir/err" && fail '-c: recorded'
-grep -q -- '--count: the kernel records each' "$dir/err" || fail "-c: $(cat "$dir/err")"
+grep -q -- '--count: the kernel records every uprobe:.* event: use --count 1' "$dir/err" || fail "-c: $(cat "$dir/err")"
 objcopy --strip-all "$PE_PROBED" "$dir/stripped"
 refused "uprobe:$dir/stripped:counted" "the file is stripped.*uprobe:$dir/stripped:0x1234"
 refused "uretprobe:$PE_GO:main.main" 'is written in Go'
 [ -e /sys/bus/event_source/devices/kprobe ] || refused kprobe:vfs_read 'this kernel has no kprobes'
-refused "uprobe:$(command -v bash):*" 'places match, at most 128'
+refused "uprobe:$(command -v bash):*" 'places match, but at most 128'
 (ulimit -n 50; refused "uprobe:$PE_PROBED:*" 'ulimit -Hn'; exit "$failed") || failed=1
 
 # Too many hits end the recording.
 pe-record -o "$dir/p.pe" -e "uprobe:$PE_PROBED:counted" --max-hits 1000 -- "$PE_PROBED" 100000000 2>"$dir/err"
-grep -q 'stopped: [0-9]* hits per second are more than --max-hits 1000' "$dir/err" || fail "--max-hits: $(cat "$dir/err")"
+grep -q 'stopped: [0-9]* hits per second exceed --max-hits 1000' "$dir/err" || fail "--max-hits: $(cat "$dir/err")"
 
 # Lists.
 expect 'a list' "uprobe:$PE_PROBED:by_line" "$(pe-record --list "uprobe:$PE_PROBED:by_*")"

@@ -49,7 +49,7 @@ wait $recorder; expect 'status' 0 $?
 until_so 'stopped when we had gone' is_stopped $target
 record -F 499 -d 0.5 -p $target -o "$dir/still.pe"; expect 'of a stopped process: status' 1 $?
 # After it is released, it runs for some microseconds before it stops again.
-grep -qE 'nothing was recorded: the target (was stopped by a signal the whole time|ran for 0\.[0-9]+ ms in all)' "$dir/err" || fail "of a stopped process: $(cat "$dir/err")"
+grep -qE 'nothing was recorded: the target (was stopped by a signal all the time|ran for 0\.[0-9]+ ms in all)' "$dir/err" || fail "of a stopped process: $(cat "$dir/err")"
 expect 'its closing line' '' "$(grep -E '^pe-record: [1-9][0-9]* samples? in' "$dir/err")"
 until_so 'stopped after a whole recording' is_stopped $target
 kill -CONT $target
@@ -102,8 +102,8 @@ wait $recorder $reader
 # A second tracer is refused; so are the recorder itself and the kernel's threads.
 pe-record -q --engine ptrace -F 99 -p $target -o "$dir/first.pe" & recorder=$!
 until_so 'traced' is_traced $target
-pe-record --engine ptrace -p $target -o "$dir/second.pe" 2>"$dir/err2"; expect 'traced already' 1 $?
-expect 'its message' "pe-record: ptrace: $target: traced already, by process $recorder (a debugger, strace, another profiler)" "$(cat "$dir/err2")"
+pe-record --engine ptrace -p $target -o "$dir/second.pe" 2>"$dir/err2"; expect 'already traced' 1 $?
+expect 'its message' "pe-record: ptrace: $target: already traced by process $recorder (a debugger, strace, another profiler)" "$(cat "$dir/err2")"
 kill $recorder; wait $recorder
 kill $target
 record -p 2 -o "$dir/kernel.pe"; expect 'a thread of the kernel' 1 $?

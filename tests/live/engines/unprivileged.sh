@@ -24,7 +24,7 @@ expect 'its message' 'pe-record: the target belongs to another user: this needs 
 if unshare --user --map-root-user true 2>/dev/null; then
   unshare --user --map-root-user pe-record --check >"$dir/check"
   for capability in CAP_PERFMON CAP_BPF CAP_SYS_ADMIN; do
-    grep -Eq "^$capability +no +one of this user namespace does not count" "$dir/check" || fail "$capability: $(grep "^$capability" "$dir/check")"
+    grep -Eq "^$capability +no +a capability of this user namespace does not suffice" "$dir/check" || fail "$capability: $(grep "^$capability" "$dir/check")"
   done
   grep -Eq '^perf_event_open: whole system +no ' "$dir/check" || fail "whole system: $(cat "$dir/check")"
   grep -Eq '^CAP_SYS_PTRACE +yes +processes of this user namespace$' "$dir/check" || fail "ptrace: $(cat "$dir/check")"
@@ -43,7 +43,7 @@ nobody "$dir/pe-record" --engine perf -p $python -d 0.5 -o "$dir/w/python.pe" 2>
 grep -Eqx "pe-record: this engine does not read the functions of scripts: $advice" "$dir/err" || fail "scripts: $(cat "$dir/err")"
 if [ "$scope" = 0 ]; then
   nobody "$dir/pe-record" -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"; expect 'scripts by ptrace: status' 0 $?
-  grep -q "^pe-record: using engine ptrace, which stops the target's threads: " "$dir/err" || fail "engine: $(cat "$dir/err")"
+  grep -q "^pe-record: using the ptrace engine: it stops the target's threads: " "$dir/err" || fail "engine: $(cat "$dir/err")"
   ! grep -q scripts "$dir/err" || fail "scripts by ptrace: $(cat "$dir/err")"
   pe-symbolize -q "$dir/w/python.pe" | stackfold --annotate >"$dir/python.folded"
   at_least 'functions of the script, %' 90 "$(share '<module>_\[s\]' "$dir/python.folded")"

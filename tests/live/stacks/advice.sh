@@ -50,18 +50,18 @@ told sh -c './linked; ./stripped' | grep -E '(is|are) stripped' >said
 expect 'lines about two stripped files' 1 "$(wc -l <said)"
 grep -qE "'$dir/(linked|stripped)' \(.*\), '$dir/(linked|stripped)' \(.*\).* are stripped, .*: install their -dbgsym packages, .* them without -s" said || fail "two stripped files: $(cat said)"
 told ./jvm >said
-grep -qE '^pe-symbolize: names of functions are missing: Java: record it while it runs .* run .jcmd [0-9]+ Compiler.perfmap., .* -XX:\+PreserveFramePointer ' said || fail "java: $(cat said)"
+grep -qE '^pe-symbolize: function names are missing: Java: record it while it runs .* run .jcmd [0-9]+ Compiler.perfmap., .* -XX:\+PreserveFramePointer ' said || fail "java: $(cat said)"
 expect 'lines about other runtimes' 0 "$(grep -c 'node\|Python\|PHP\|Ruby' said)"
 
 # This looks like Python: its function has the name of the interpreter's.
 sed 's/spin/_PyEval_EvalFrameDefault/g' spin.c >python.c
 cc -O1 -o python3.10 python.c && cp python3.10 python3.13
 told ./python3.10 >said
-grep -qx 'pe-symbolize: names of functions are missing: this is Python 3.10; names need 3.11 or later' said || fail "Python 3.10: $(cat said)"
+grep -qx 'pe-symbolize: function names are missing: this is Python 3.10; names need 3.11 or later' said || fail "Python 3.10: $(cat said)"
 how='as root, or with --engine ptrace'
 [ "$(id -u)" -ne 0 ] || how='--engine bpf or --engine ptrace'
 told ./python3.13 >said
-grep -qx 'pe-symbolize: names of functions are missing: Python: record it by pe-record '"$how"' (3.11 to 3.14), or start it with -X perf (3.12 and later)' said || fail "Python 3.13: $(cat said)"
+grep -qx 'pe-symbolize: function names are missing: Python: record it by pe-record '"$how"' (3.11 to 3.14), or start it with -X perf (3.12 and later)' said || fail "Python 3.13: $(cat said)"
 
 # malloctrace cannot name them, so there is no advice about recorders.
 cat >allocates.c <<'END'
@@ -74,7 +74,7 @@ int main(void) {
 END
 cc -O1 -o python3.13 allocates.c
 malloctrace -q -o heap.pe -- ./python3.13 && pe-symbolize heap.pe 2>said >/dev/null
-grep -qx 'pe-symbolize: names of functions are missing: Python: start it with -X perf (3.12 and later)' said || fail "heap: $(cat said)"
+grep -qx 'pe-symbolize: function names are missing: Python: start it with -X perf (3.12 and later)' said || fail "heap: $(cat said)"
 
 # The recorder names versions whose functions have no names.  These look like Python.
 cat >old.c <<'END'
@@ -107,15 +107,15 @@ echo 'const end = Date.now() + 1000; function work(n) { let s = 0; for (let i = 
 strip -o stripped-node "$(node -p process.execPath)"
 if readelf -SW "$(node -p process.execPath)" | grep -q ' \.symtab '; then
   told node loop.js >said
-  ! grep -q 'names of functions are missing' said || fail "node: $(cat said)"
+  ! grep -q 'function names are missing' said || fail "node: $(cat said)"
 fi  # else it is as that of Debian, which is stripped
 pe-record -F 997 --no-cache -o r.pe -- ./stripped-node loop.js 2>err
 grep -qx 'pe-record: a stripped Node has functions without names: start it with --perf-basic-prof, or use Node 18, 20, 22, 24 or 25 with symbols, as from nodejs.org' err ||
   fail "stripped node: $(cat err)"
 options=(--keep-stacks)  # names nothing
 told node loop.js >said
-grep -q 'names of functions are missing: Node: record it while it runs .*, or start it with --perf-basic-prof$' said ||
+grep -q 'function names are missing: Node: record it while it runs .*, or start it with --perf-basic-prof$' said ||
   fail "node without names: $(cat said)"
 told node --perf-basic-prof loop.js >said
-! grep -q 'names of functions are missing' said || fail "node with names: $(cat said)"
+! grep -q 'function names are missing' said || fail "node with names: $(cat said)"
 finish

@@ -82,7 +82,7 @@ if command -v perf >/dev/null; then
   cp "$dir/first" "$dir/program"
   # shellcheck disable=SC2002 # a pipe is what is wanted
   cat "$dir/perf.data" | pe-symbolize 2>"$dir/err" | stackfold >"$dir/perf.folded"
-  grep -q '1 file found by name, with another inode than recorded: names may be wrong' "$dir/err" || fail "perf's, through a pipe: $(cat "$dir/err")"
+  grep -q '1 file found by name, with a different inode than recorded: names may be wrong' "$dir/err" || fail "perf's, through a pipe: $(cat "$dir/err")"
   at_least "perf's, through a pipe, %" 95 "$(share ';first_leaf' "$dir/perf.folded")"
 fi
 

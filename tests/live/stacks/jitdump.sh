@@ -38,7 +38,7 @@ done
 start cut
 record
 pe-symbolize "$dir/j.pe" 2>"$dir/err" >"$dir/named.pe"
-grep -Eq "^pe-symbolize: '$dir/jit-$target.dump' is not written to its end: (9[0-9]|100)\.[0-9] % of the samples have functions without a name; record until the program ends, or have it write a perf map \(node --perf-basic-prof, python3 -X perf\)$" "$dir/err" ||
+grep -Eq "^pe-symbolize: '$dir/jit-$target.dump' is incomplete: (9[0-9]|100)\.[0-9] % of the samples have functions without a name; record until the program ends, or have it write a perf map \(node --perf-basic-prof, python3 -X perf\)$" "$dir/err" ||
   fail "a dump that is not written to its end: $(cat "$dir/err")"
 stop
 

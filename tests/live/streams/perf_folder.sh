@@ -18,7 +18,7 @@ grep -q fifty "$dir/top" || fail "top: $(cat "$dir/top")"
 # The file alone has no samples, and is not taken for a whole recording.
 cp "$dir/folder/data" "$dir/alone"
 pe-symbolize "$dir/alone" >"$dir/out" 2>"$dir/err"; expect 'the file alone' 1 $?
-grep -q 'its samples are in the files data.0, data.1 ..., which are not beside it: name the folder of perf record --threads' "$dir/err" ||
+grep -q 'its samples are in the files data.0, data.1 ..., which are not beside it: give the folder that perf record --threads wrote' "$dir/err" ||
   fail "the file alone: $(cat "$dir/err")"
 mkdir "$dir/empty"
 pe-symbolize "$dir/empty" >"$dir/out" 2>"$dir/err"; expect 'an empty folder' 1 $?

@@ -59,7 +59,7 @@ stubborn=$(cat "$dir/stubborn")
 await_program "$stubborn" workload
 while [ "$(used_ms "$stubborn")" -lt 200 ]; do sleep 0.02; done
 kill -TERM $recorder; wait $recorder; expect 'stubborn command' 0 $?
-grep -qx 'pe-record: the command still runs 2 s after SIGTERM: SIGKILL' "$dir/err" || fail "stubborn command: $(cat "$dir/err")"
+grep -qx 'pe-record: the command still runs 2 s after SIGTERM: sent SIGKILL' "$dir/err" || fail "stubborn command: $(cat "$dir/err")"
 kill -0 "$stubborn" 2>/dev/null && fail 'the stubborn command was left running'
 
 # A missing file is reported before anything is read.

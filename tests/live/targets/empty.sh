@@ -15,13 +15,13 @@ is_in_state() {
 sleep 600 & sleeper=$!
 await_program $sleeper sleep
 is_in_state S $sleeper
-because asleep 1 'the target slept the whole time' pe-record -p $sleeper -d 0.2 -o "$dir/r.pe"
-because 'asleep, a thread' 1 'the target slept the whole time' pe-record -t $sleeper -d 0.2 -o "$dir/r.pe"
-because 'asleep, no other line' 1 'the target slept the whole time' pe-record -q -p $sleeper -d 0.2 -o "$dir/r.pe"
-because 'waits all the time' 1 'the target slept the whole time' offcpu -p $sleeper -d 0.2 -o "$dir/w.pe"
+because asleep 1 'the target slept all the time' pe-record -p $sleeper -d 0.2 -o "$dir/r.pe"
+because 'asleep, a thread' 1 'the target slept all the time' pe-record -t $sleeper -d 0.2 -o "$dir/r.pe"
+because 'asleep, no other line' 1 'the target slept all the time' pe-record -q -p $sleeper -d 0.2 -o "$dir/r.pe"
+because 'waits all the time' 1 'the target slept all the time' offcpu -p $sleeper -d 0.2 -o "$dir/w.pe"
 kill -STOP $sleeper
 is_in_state T $sleeper
-because stopped 1 'the target was stopped by a signal the whole time' pe-record -p $sleeper -d 0.2 -o "$dir/r.pe"
+because stopped 1 'the target was stopped by a signal all the time' pe-record -p $sleeper -d 0.2 -o "$dir/r.pe"
 { kill -KILL $sleeper; wait $sleeper; } 2>/dev/null
 
 # The stream is still complete, and every reader reports that it is empty.
@@ -39,7 +39,7 @@ flamesvg "$dir/folded" >/dev/null 2>&1; expect 'drawn: status' 2 $?
 sh -c '"$0" shares 600 & "$0" shares 600 & echo >"$1"; wait' "$PE_WORKLOAD" "$dir/began" & parent=$!
 await "$dir/began"
 is_in_state S $parent
-because 'its children' 1 'the target slept the whole time; its 2 children ran for [0-9.]+ m?s: use --children or -a' \
+because 'its children' 1 'the target slept all the time; its 2 children ran for [0-9.]+ m?s: use --children or -a' \
   pe-record -p $parent -d 1 -o "$dir/r.pe"
 pkill -P $parent
 wait $parent
@@ -72,7 +72,7 @@ if [ "$(id -u)" = 0 ]; then
   cp "$(command -v pe-record)" "$dir/open"
   chmod 4755 "$dir/open/other"
   chmod 777 "$dir" "$dir/open"
-  because 'set-user-ID' 125 "'.*/other' got other privileges by its set-user-ID bit, .* \(CAP_PERFMON\) or --engine ptrace \(CAP_SYS_PTRACE\)" \
+  because 'set-user-ID' 125 "'.*/other' got other privileges from its set-user-ID bit, .* \(CAP_PERFMON\) or --engine ptrace \(CAP_SYS_PTRACE\)" \
     setpriv --reuid 65534 --regid 65534 --clear-groups "$dir/open/pe-record" --engine perf -e cpu-clock -o "$dir/open/r.pe" -- "$dir/open/other" 0.2
 fi
 finish

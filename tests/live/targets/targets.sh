@@ -20,7 +20,7 @@ until_both() {
 }
 until_both "$dir/r.pe" pe-record -e cpu-clock -F 499 -p pe-named
 pe-record -p pe-nobody -d 0.1 -o "$dir/x.pe" 2>"$dir/err"; expect 'no such name: status' 1 $?
-expect 'no such name' "pe-record: --pid: no process has the name 'pe-nobody'" "$(cat "$dir/err")"
+expect 'no such name' "pe-record: --pid: no process is named 'pe-nobody'" "$(cat "$dir/err")"
 kill $one $two
 
 # The first process sleeps; the processes that it started before are also recorded.

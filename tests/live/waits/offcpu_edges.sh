@@ -33,9 +33,9 @@ run_engine() {  # uses $engine
   sleep 100 & sleeper=$!
   sleep 0.2
   engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 1 $?
-  grep -q '^offcpu: nothing was recorded: the target slept the whole time$' "$dir/err" || fail "why: $(cat "$dir/err")"
+  grep -q '^offcpu: nothing was recorded: the target slept all the time$' "$dir/err" || fail "why: $(cat "$dir/err")"
   expect 'waits that nothing is known of' 0 "$(count 'waits? in' "$dir/err")"
-  grep -q ': 1 thread of which no wait ended, because it ran or still waits: a wait that began before the recording is seen only when it ends; to see it now: pe-record ' "$dir/err" ||
+  grep -q ': 1 thread without a finished wait, because it ran or still waits: a wait that began before the recording is recorded only when it ends; to see it now: pe-record ' "$dir/err" ||
     fail "closing line: $(cat "$dir/err")"
   # The command that this line names shows the wait.
   eval "$(sed -nE "s/.*; to see it now: (.*) -p PID (.*)/\1 -p $sleeper \2/p" "$dir/err")" 2>/dev/null >"$dir/now.folded"
@@ -51,7 +51,7 @@ run_engine() {  # uses $engine
   fold "$dir/p.pe" >"$dir/p.folded"
   grep -q ';\[still waiting\] [0-9]*$' "$dir/p.folded" || fail "no mark: $(cat "$dir/p.folded" "$dir/err")"
   grep -q '; 1 still waiting' "$dir/err" || fail "closing line: $(cat "$dir/err")"
-  [ "$engine" != perf ] || grep -q '; 1 wait left out that started before the recording' "$dir/err" || fail "closing line: $(cat "$dir/err")"
+  [ "$engine" != perf ] || grep -q '; 1 wait from before the recording left out' "$dir/err" || fail "closing line: $(cat "$dir/err")"
 
   # A thread that is not the first calls exec, and becomes the first.
   engine_offcpu -o "$dir/e.pe" -- "$PE_WAITS" exec >"$dir/said" 2>"$dir/err"; expect 'exec: status' 0 $?
@@ -142,7 +142,7 @@ nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-al
 cp "$PE_WAITS" "$(command -v offcpu)" "$dir/"
 echo 2 >/proc/sys/kernel/perf_event_paranoid
 nobody "$dir/offcpu" -o "$dir/w/n.pe" -- "$dir/waits" nanosleep >/dev/null 2>"$dir/err"; expect 'as nobody: status' 0 $?
-grep -q '^offcpu: perf_event_paranoid is 2; need 1 or CAP_PERFMON for stacks; times of each thread only$' "$dir/err" ||
+grep -q '^offcpu: perf_event_paranoid is 2; need 1 or CAP_PERFMON for stacks; recording only the times of each thread$' "$dir/err" ||
   fail "message at 2: $(cat "$dir/err")"
 fold "$dir/w/n.pe" >"$dir/n.folded"
 expect 'threads without stacks' 'waits' "$(grep -v ';' "$dir/n.folded" | sed 's/ [0-9]*$//')"

@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(losses_are_told) {
       "4 frees of unknown blocks: see CAVEATS in malloctrace(1)",
       "6 stacks cut: raise --max-depth",
       "7 stacks not walked to the end: see HOW STACKS END in pe-record(1)",
-      "1 number in shared memory with contradictory contents: check what the program overwrites",
+      "1 number inconsistent in shared memory: check whether the program overwrites memory",
       "2 connections of another user refused: see CAVEATS in malloctrace(1)",
       "1 allocation failed",
       "5 frees of blocks from before a fork"};

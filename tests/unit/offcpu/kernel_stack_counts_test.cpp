@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(each_reason_has_its_own_words) {
       BOOST_TEST(text != other);
     texts.push_back(text);
   }
-  BOOST_TEST(texts[kStopUnsupported - 1].ends_with("rules that the kernel cannot follow"));
+  BOOST_TEST(texts[kStopUnsupported - 1].ends_with("unwind rules that the kernel cannot follow"));
   BOOST_TEST(texts[kStopNot64Bit - 1].ends_with("32-bit programs"));
 }
 
@@ -118,10 +118,10 @@ BOOST_AUTO_TEST_CASE(each_loss_is_a_line_with_its_fix) {
              "3 waits of threads that had no room in the kernel" + fewer);
   BOOST_TEST(told(&Counts::stacks_full, 1) == "1 stack had no room in the kernel's map" + fewer);
   BOOST_TEST(told(&Counts::ring_full, 2) ==
-             "2 stacks had no room in the ring to be walked here: use --engine perf");
+             "2 stacks had no room in the ring from which offcpu walks them: use --engine perf");
   BOOST_TEST(told(&Counts::execs_full, 2) ==
-             "2 processes too many to follow the programs that they execute" + all);
-  BOOST_TEST(told(&Counts::targets_full, 2) == "2 processes too many to be followed" + all);
+             "2 processes could not be followed into the programs that they execute" + all);
+  BOOST_TEST(told(&Counts::targets_full, 2) == "2 processes could not be followed" + all);
 }
 
 BOOST_AUTO_TEST_CASE(several_losses_are_several_lines) {

@@ -198,8 +198,8 @@ BOOST_AUTO_TEST_CASE(a_rate_beyond_what_stops_allow_is_lowered_and_said) {
   request.engine = pe::record::Engine::kSignal;
   BOOST_TEST(pe::record::engine_event(request, notes).attr.sample_freq == 1'000u);
   BOOST_TEST(notes == (std::vector<std::string>{
-                          "50000 Hz is more than threads can be stopped: sampling at 10000 Hz",
-                          "50000 Hz is more than programs are interrupted: sampling at 1000 Hz"}),
+                          "50000 Hz is faster than threads can be stopped: sampling at 10000 Hz",
+                          "50000 Hz is faster than programs are interrupted: sampling at 1000 Hz"}),
              boost::test_tools::per_element());
 }
 

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(malformed_events_of_a_pmu_are_refused) {
   BOOST_TEST(refusal("../x/") == "--event: '../x/': write PMU/TERM=VALUE,.../");
   for (const char* text : {"cpu//", "cpu/event=/", "cpu/event=x/", "cpu/event=1,/", "cpu/../tsc/",
                            "cpu/event=0x/", "cpu/event=?/"})
-    BOOST_TEST(refusal(text).ends_with(": its terms are not like event=0x3c,umask=0x1"), text);
+    BOOST_TEST(refusal(text).ends_with(": its terms must look like event=0x3c,umask=0x1"), text);
 }
 
 BOOST_AUTO_TEST_CASE(names_never_lead_to_other_files) {

@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(only_processes_that_nobody_named_may_end_before_they_are_op
 BOOST_AUTO_TEST_CASE(a_name_that_no_process_has_is_refused) {
   pe::record::Target target{.names = {"no such program"}};
   BOOST_CHECK_EXCEPTION(pe::record::tidy(target), pe::Error, [](const pe::Error& error) {
-    return std::string(error.what()) == "--pid: no process has the name 'no such program'";
+    return std::string(error.what()) == "--pid: no process is named 'no such program'";
   });
 }
 

@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_that_does_not_end_with_a_round_that_may_be_the_last_
     }
     return reader.damage();
   };
-  const char* const cut = "ends without an end mark: what wrote it was cut off";
+  const char* const cut = "has no end mark: its writer was cut off";
   auto stream = StreamBuilder();
   BOOST_TEST(damage_of(stream.event()) == cut);
   BOOST_TEST(damage_of(stream.sample({.time_ns = 10})) == cut);

@@ -182,13 +182,13 @@ BOOST_AUTO_TEST_CASE(the_other_byte_order_is_refused_by_name) {
   std::string bytes = StreamBuilder().text();
   std::reverse(bytes.begin(), bytes.begin() + 8);
   BOOST_CHECK_EXCEPTION(read_all(bytes), pe::Error,
-                        says("stdin: recorded on a machine of the other byte order"));
+                        says("stdin: recorded on a machine with the other byte order"));
   std::string file = perf_data_file(header_of(68, 8), 8);
   for (std::size_t at = 0; at < 104; at += 8)
     std::reverse(file.begin() + static_cast<std::ptrdiff_t>(at),
                  file.begin() + static_cast<std::ptrdiff_t>(at + 8));
   BOOST_CHECK_EXCEPTION(read_all(file), pe::Error,
-                        says("stdin: recorded on a machine of the other byte order"));
+                        says("stdin: recorded on a machine with the other byte order"));
 }
 
 BOOST_AUTO_TEST_CASE(a_cut_stream_says_where) {

@@ -85,7 +85,7 @@ const Own& own() {
   return kOwn;
 }
 
-constexpr std::string_view kUnknown = "it cannot be told whether an instruction starts there";
+constexpr std::string_view kUnknown = "it is unknown whether an instruction starts there";
 
 }  // namespace
 
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_jump_into_an_instruction_shows_that_the_code_is_not_under
 
 BOOST_AUTO_TEST_CASE(the_middle_of_an_instruction_must_not_have_a_probe) {
   BOOST_TEST(own().problem("odd_inside") == "");
-  BOOST_TEST(own().problem("odd_inside", 2).starts_with("this is inside of the instruction at"));
+  BOOST_TEST(own().problem("odd_inside", 2).starts_with("this is inside the instruction at"));
   BOOST_TEST(own().problem("odd_inside", 4) == "");
 }
 
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(without_unwind_information_a_symbol_states_where_code_is) {
     return problem_of_place(own().image, none, FunctionRanges::Range{start, start + 5}, svma);
   };
   BOOST_TEST(problem(start) == "");
-  BOOST_TEST(problem(start + 1).starts_with("this is inside of the instruction at"));
+  BOOST_TEST(problem(start + 1).starts_with("this is inside the instruction at"));
   BOOST_TEST(problem(start + 5).starts_with(kUnknown));
 }
 

@@ -188,7 +188,7 @@ bool start_process(bool is_fork, Failure& failure) noexcept {
   if (is_sent && !is_fork && has_own_malloc())
     inprocess::report_line(
         "malloctrace",
-        "has a malloc of its own, which is called instead of ours: its blocks are not seen");
+        "has its own malloc, which is called instead of the library's: its blocks are not counted");
   return is_sent;
 }
 

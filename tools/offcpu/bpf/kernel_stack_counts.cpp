@@ -19,11 +19,11 @@ std::string_view why(std::size_t stop) {
     case unwind::kStopNotReadable:
       return "the stack is not in memory";
     case unwind::kStopUnsupported:
-      return "rules that the kernel cannot follow";
+      return "unwind rules that the kernel cannot follow";
     case unwind::kStopUnknownProcess:
       return "the mappings were not known";
     case unwind::kStopStaleMappings:
-      return "the program was too new";
+      return "the program had just started";
     case unwind::kStopChanged:
       return "mappings changed meanwhile";
     case unwind::kStopUnmapped:
@@ -88,10 +88,11 @@ void add_losses(const unwind::Counts& counts, record::Closing& closing) {
   };
   add(counts.no_storage, "wait", "of threads that had no room in the kernel", kFewer);
   add(counts.stacks_full, "stack", "had no room in the kernel's map", kFewer);
-  add(counts.ring_full, "stack", "had no room in the ring to be walked here", "use --engine perf");
-  add(counts.execs_full, "process", "too many to follow the programs that they execute",
+  add(counts.ring_full, "stack", "had no room in the ring from which offcpu walks them",
+      "use --engine perf");
+  add(counts.execs_full, "process", "could not be followed into the programs that they execute",
       kFewerProcesses);
-  add(counts.targets_full, "process", "too many to be followed", kFewerProcesses);
+  add(counts.targets_full, "process", "could not be followed", kFewerProcesses);
 }
 
 }  // namespace pe::offcpu

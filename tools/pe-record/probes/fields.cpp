@@ -83,7 +83,8 @@ Weight find_weight(const record::Request& request, const std::string& event,
   if (const auto probe = request.probes.find(event); probe != request.probes.end())
     return weight_of_probe(event, probe->second, name);
   if (record::parse_event(event).kind != record::EventName::Kind::kTracepoint)
-    throw Error(fmt::format("--weight: {} has no fields: only tracepoints and probes have", event));
+    throw Error(
+        fmt::format("--weight: {} has no fields: only tracepoints and probes have them", event));
   return weight_of_tracepoint(event, name);
 }
 

@@ -187,8 +187,8 @@ FoundFile find_probed_file(const std::string& name, const record::Target& target
       return std::move(*mapped);
     if (find_library(name))
       throw Error(
-          fmt::format("--event: {}: process {} has not mapped a library of that name: to "
-                      "probe one all the same, write its path",
+          fmt::format("--event: {}: process {} has not mapped a library of that name: to probe one "
+                      "anyway, write its path",
                       in_quotes(name), pid));
   }
   if (target.is_command && !command.empty() && file_of(command.front()) == name)

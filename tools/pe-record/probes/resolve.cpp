@@ -156,7 +156,7 @@ std::map<std::string, std::vector<const objects::StaticProbe*>> find_static(
 std::string problem_of(const ProbedFile& file, const objects::StaticProbe& probe) {
   if (!objects::semaphore_offset(file.image(), probe))
     return fmt::format(
-        "its semaphore at {:#x} is not a counter in the file's section .probes, so raising it "
+        "its semaphore at {:#x} is not a counter in the file's .probes section, so incrementing it "
         "would damage the program",
         probe.semaphore_svma);
   return problem_at(file, probe.svma, std::nullopt);
@@ -253,8 +253,8 @@ bool is_code(const ProbedFile& file, const names::FoundFunction& function) {
 [[noreturn]] void refuse_ifunc(const std::string& text, const ProbeName& name,
                                const ProbedFile& file) {
   throw Error(
-      fmt::format("--event: {}: its code only chooses, at the program's start, the function that "
-                  "will run (an ifunc): probe that one: pe-record --list 'uprobe:{}:*{}*'",
+      fmt::format("--event: {}: it only selects, at program start, the function that will run (an "
+                  "ifunc): probe that function: pe-record --list 'uprobe:{}:*{}*'",
                   in_quotes(text), file.path, name.function));
 }
 
@@ -379,7 +379,7 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
                               function.bytes));
     if (function.bytes == 0 && !is_code(file, function))
       throw Error(fmt::format(
-          "--event: {}: nothing marks this symbol as code, and a probe would damage data",
+          "--event: {}: nothing marks this symbol as code, and a probe in data would damage it",
           in_quotes(text)));
     const Extent symbol{function.svma, function.svma + std::max<std::uint64_t>(function.bytes, 1)};
     if (has_pattern && !problem_at(file, function.svma, symbol).empty()) {
@@ -400,12 +400,12 @@ void Resolver::resolve_functions(const std::string& text, const ProbeName& name,
 void Resolver::resolve_line(const std::string& text, const ProbeName& name, ProbedFile& file) {
   const names::SourcePlaces places(file.image(), file.path, file.finder);
   if (places.is_empty())
-    throw Error(fmt::format("--event: {}: {} has no debug information, which has the lines",
+    throw Error(fmt::format("--event: {}: {} has no debug information, so its lines are unknown",
                             in_quotes(text), file.path));
   const auto code = places.code_of(name.source_file, name.line);
   if (code.line != name.line)
     throw Error(fmt::format(
-        "--event: {}: {} has no code of that line{}", in_quotes(text), file.path,
+        "--event: {}: {} has no code for that line{}", in_quotes(text), file.path,
         code.line == 0 ? "" : fmt::format("; the next line with code is {}", code.line)));
   const objects::SymbolTable symbols(file.image());
   Probe probe = probe_of(name.kind, file);
@@ -427,14 +427,13 @@ void check_places(std::size_t places, std::string_view option) {
   ::getrlimit(RLIMIT_NOFILE, &limit);
   if (places > kMostPlaces)
     throw Error(
-        fmt::format("{}: {} places match, at most {} can have a probe, because the kernel takes "
-                    "about 0.1 s for "
-                    "each: match fewer",
+        fmt::format("{}: {} places match, but at most {} can be probed, because the kernel takes "
+                    "about 0.1 s for each: use a narrower pattern",
                     option, places, kMostPlaces));
   if (places > 0 && places * kOfPlace + kOthers > limit.rlim_max)
     throw Error(
         fmt::format("{}: {} places match: their probes need {} open files, and the limit is {} "
-                    "(ulimit -Hn): match fewer",
+                    "(ulimit -Hn): use a narrower pattern",
                     option, places, places * kOfPlace + kOthers, limit.rlim_max));
 }
 

@@ -76,8 +76,8 @@ SpanProbes follow(const std::string& function, const Probe& entry) {
         in_quotes(function), unseen == 1 ? "1 way leads" : fmt::format("{} ways lead", unseen));
   else if (shared > 0)
     span.exits.note = fmt::format(
-        "--span: {}: it jumps to other functions, so {} of its {} are theirs: each other call of "
-        "these functions costs the time of a probe, too",
+        "--span: {}: it jumps to other functions, so {} of its {} are theirs: every other call to "
+        "these functions also costs the time of a probe",
         in_quotes(function), shared, plural(span.exits.offsets.size(), "exit"));
   return span;
 }

@@ -248,7 +248,7 @@ bool start(bool is_fork, StackBounds stack, Failure& failure) noexcept {
   failure = {"it is built with clang's ThreadSanitizer", 0};
   if (is_thread_sanitizer_in_program())
     return false;
-  failure = {"it has a filter of system calls (seccomp) that pe-record does not have", 0};
+  failure = {"it has a seccomp filter that pe-record does not have", 0};
   if (!is_fork && count_filters() > process.settings.most_filters)
     return false;
   failure = {"no memory", 0};
@@ -447,7 +447,7 @@ void stop_process(WhyStopped why) noexcept {
   publish(process.header().why_stopped, static_cast<std::uint32_t>(why));
   constexpr std::array kReasons{
       "", "is no longer sampled: it uses ITIMER_PROF itself",
-      "is no longer sampled: its seccomp filter forbids the return from signal handlers",
+      "is no longer sampled: its seccomp filter forbids returning from signal handlers",
       "is no longer sampled: an alternate signal stack is too small for a handler"};
   report_line(kTool, kReasons[static_cast<std::size_t>(why)]);
 }

@@ -37,7 +37,7 @@ void set_rate(perf_event_attr& attr, const Request& request, const std::string& 
       counts_passes || (stream::is_software(attr) && !stream::is_clock(attr));
   if (ignores_period && request.period.value_or(1) > 1)
     throw UsageError(
-        fmt::format("--count: the kernel records each {}: use --count 1, or --freq", event));
+        fmt::format("--count: the kernel records every {} event: use --count 1, or --freq", event));
   if (request.period || (counts_passes && !request.frequency_was_given)) {
     attr.sample_period = request.period.value_or(1);  // every pass of a tracepoint, as perf does
     return;
@@ -47,13 +47,13 @@ void set_rate(perf_event_attr& attr, const Request& request, const std::string& 
   const auto most = most_sample_hz();
   if (most && request.frequency_hz > *most) {
     notes.push_back(
-        fmt::format("{} Hz is over kernel.perf_event_max_sample_rate: sampling at {} Hz",
+        fmt::format("{} Hz exceeds kernel.perf_event_max_sample_rate: sampling at {} Hz",
                     request.frequency_hz, *most));
     attr.sample_freq = *most;
   }
   constexpr std::uint64_t kCheapHz = 1000;
   if (attr.sample_freq > kCheapHz)
-    notes.push_back(fmt::format("{} Hz: above {} Hz sampling itself slows the target noticeably",
+    notes.push_back(fmt::format("{} Hz: above {} Hz, sampling itself slows the target noticeably",
                                 attr.sample_freq, kCheapHz));
 }
 

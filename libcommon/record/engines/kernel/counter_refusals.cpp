@@ -74,7 +74,7 @@ void Counters::refuse_right(const OpenedEvent& event, int error) const {
   const bool is_of_kernel = event.attr.exclude_user != 0;
   if (error != ENOSYS && !is_of_kernel && perf_event_paranoid() <= 2)
     throw Refused("the target belongs to another user: this needs root or CAP_PERFMON");
-  throw Refused(missing_right(is_of_kernel ? 1 : 2, "to record a process of one's own"));
+  throw Refused(missing_right(is_of_kernel ? 1 : 2, "to record your own processes"));
 }
 
 void Counters::refuse(const OpenedEvent& event, int error) const {
@@ -90,10 +90,10 @@ void Counters::refuse(const OpenedEvent& event, int error) const {
                     counters_.size()));
   constexpr int kNotSupported = 524;  // ENOTSUPP (include/linux/errno.h)
   if (error == kNotSupported && !event.probed_offsets.empty())
-    throw Error(fmt::format(
-        "--event: {}: the kernel cannot probe the instruction there (some of vectors, and those "
-        "with the prefix lock): probe another place",
-        event.name));
+    throw Error(
+        fmt::format("--event: {}: the kernel cannot probe the instruction there (some vector "
+                    "instructions, and those with a lock prefix): probe another place",
+                    event.name));
   constexpr std::uint32_t kFirstOfSysfs = PERF_TYPE_BREAKPOINT + 1;
   if (event.attr.type >= kFirstOfSysfs && (error == EINVAL || error == EOPNOTSUPP))
     throw Error(
@@ -125,10 +125,10 @@ void Counters::check_breakpoint(const OpenedEvent& event, const stream::CounterP
   if (!code.has_file() || !is_of_all)
     return;
   if (!code.is_mapped())
-    throw Error(fmt::format(
-        "--event: {}: {} cannot be mapped as code, so it cannot be checked where the probe is: "
-        "mount its file system without noexec",
-        event.name, event.probed_file->path()));
+    throw Error(
+        fmt::format("--event: {}: {} cannot be mapped as code, so the place of the probe cannot be "
+                    "checked: mount its file system without noexec",
+                    event.name, event.probed_file->path()));
   if (!code.has_breakpoint())
     throw Error(fmt::format("--event: {}: the kernel has not placed the probe in {}", event.name,
                             event.probed_file->path()));

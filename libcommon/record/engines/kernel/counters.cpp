@@ -73,7 +73,7 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
     const auto smaller = smaller_plan(plan_, request_, cpus_.size());
     if (!smaller)
       throw Error(
-          fmt::format("rings of {} pages a CPU are over the lock limit, which all recordings of a "
+          fmt::format("rings of {} pages a CPU exceed the lock limit, which all recordings of a "
                       "user share: raise kernel.perf_event_mlock_kb or ulimit -l{}",
                       plan_.pages, request_.ring_pages ? ", or lower --mmap-pages" : ""));
     plan_ = *smaller;
@@ -177,8 +177,8 @@ bool Counters::may_count_cpus(const OpenedEvent& event) {
   if (!event.probed_offsets.empty()) {
     if (!has_filter())
       throw Refused(
-          "probes of processes need a program in the kernel that leaves out other processes: need "
-          "CAP_BPF and CAP_PERFMON, or root; or record the whole system (--all)");
+          "probes of processes need an eBPF program that leaves out all others: this needs CAP_BPF "
+          "and CAP_PERFMON, or root; or record the whole system (--all)");
     return true;
   }
   if (!stream::is_clock(attr) || request_.with_switches)
@@ -344,7 +344,8 @@ bool Counters::adapt(OpenedEvent& event, int error) {
       !stream::is_tracepoint(event.attr)) {
     if (request_.with_switches) {  // switches happen in the kernel only
       event.is_denied = true;
-      notes_.push_back(missing_right(1, "for stacks") + "; times of each thread only");
+      notes_.push_back(missing_right(1, "for stacks") +
+                       "; recording only the times of each thread");
       return true;
     }
     event.attr.exclude_kernel = 1;

@@ -69,7 +69,7 @@ EventName parse_pmu_event(const std::string& text) {
     refuse(text, "write PMU/TERM=VALUE,.../");
   auto terms = parse_terms(std::string_view(text).substr(first + 1, last - first - 1));
   if (!terms)
-    refuse(text, "its terms are not like event=0x3c,umask=0x1");
+    refuse(text, "its terms must look like event=0x3c,umask=0x1");
   event.terms = std::move(*terms);
   std::string_view letters = std::string_view(text).substr(last + 1);
   if (letters.starts_with(':'))

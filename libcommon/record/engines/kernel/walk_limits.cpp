@@ -28,7 +28,7 @@ void describe_limits(const unwind::LimitedWalks& walks, std::string_view for_les
                      Closing& closing) {
   constexpr double kMillisecondNs = 1e6;
   if (walks.longest_ns > 0)
-    closing.detail(fmt::format("the longest walk of a stack took {:.2f} ms",
+    closing.detail(fmt::format("the longest stack walk took {:.2f} ms",
                                static_cast<double>(walks.longest_ns) / kMillisecondNs));
   const std::string process =
       fmt::format("most in process {}, {}", walks.process, walks.process_name);

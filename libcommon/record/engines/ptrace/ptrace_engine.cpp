@@ -135,7 +135,7 @@ void PtraceEngine::describe(Closing& closing) const {
   // The stops themselves are a part of what the target lost: a thread then waits for its CPU, on
   // which we, or its other threads, run.
   closing.detail(fmt::format(
-      "{}, {:.3f} s in all, {:.0f} us on average, {:.0f} us the longest; {:.3f} s in which threads "
+      "{}, {:.3f} s in all, {:.0f} us on average, {:.0f} us at most; {:.3f} s in which threads "
       "were ready but had no CPU",
       plural(times.stops(), "stop"), static_cast<double>(times.total_ns()) / kNsPerSecond,
       static_cast<double>(times.total_ns()) / kMicrosecondNs / static_cast<double>(times.stops()),

@@ -33,7 +33,7 @@ constexpr std::string_view kNoLeaks = "detect_leaks=0";
 /// `tracer` is a thread of the tracing process.
 std::string traced_by(pid_t tracer) {
   const auto status = stream::status_of(tracer);
-  return fmt::format("traced already, by process {} (a debugger, strace, another profiler)",
+  return fmt::format("already traced by process {} (a debugger, strace, another profiler)",
                      status ? status->pid : tracer);
 }
 
@@ -125,7 +125,7 @@ std::string why_not_traced(pid_t tid, int error) {
   const int scope = ptrace_scope();
   constexpr int kNobody = 3;
   if (scope >= kNobody)
-    return "kernel.yama.ptrace_scope is 3: no process may, until the next reboot";
+    return "kernel.yama.ptrace_scope is 3: no process may trace another until the next reboot";
   if (status && status->effective_uid != ::geteuid() && !is_mighty)
     return "belongs to another user: need CAP_SYS_PTRACE, or root";
   if (scope > 0 && !is_mighty)

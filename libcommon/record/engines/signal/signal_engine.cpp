@@ -116,12 +116,12 @@ std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks)
   constexpr double kShared = 0.75;  // of the ticks; at the others, competing threads had the CPU
   if (got < kShared * static_cast<double>(std::min(hz, ticks)))
     return fmt::format(
-        "this kernel checks CPU-time timers {} times a second, of the thread that runs at that "
-        "time",
+        "this kernel checks CPU-time timers {} times a second, and only that of the thread that is "
+        "running",
         ticks);
   if (hz > ticks)
     return fmt::format("this kernel checks CPU-time timers {} times a second", ticks);
-  return "signals came late, so some samples represent several periods";
+  return "signals arrived late, so some samples represent several periods";
 }
 
 SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command,
@@ -276,16 +276,15 @@ void SignalEngine::describe_missed(Closing& closing) const {
   add(counts.threads_that_block, "thread", "not sampled, because SIGPROF is blocked", kPtrace);
   add(counts.threads_without_stack, "time",
       "a thread was not sampled, because its alternate signal stack was too small", kPtrace);
-  add(counts.stopped_processes, "time", "sampling ended early, for a program's own ITIMER_PROF",
-      kPtrace);
+  add(counts.stopped_processes, "time",
+      "sampling ended early, because a program uses ITIMER_PROF itself", kPtrace);
   add(counts.stopped_by_filter, "time",
-      "sampling ended early, because seccomp(2) forbids a program the return from handlers",
+      "sampling ended early, because a seccomp filter forbids returning from signal handlers",
       kPtrace);
   add(counts.stopped_by_stack, "time",
-      "sampling ended early, for an alternate signal stack that was too small", kSignals);
+      "sampling ended early, because an alternate signal stack was too small", kSignals);
   add(counts.closed_processes, "program",
-      "forbids itself system calls (seccomp): its later threads and forks are not sampled",
-      kPtrace);
+      "whose seccomp filter forbids timers: later threads and forks are not sampled", kPtrace);
   add(counts.uncopied_samples, "sample",
       "without their stacks, which the kernel did not copy (seccomp, or protected memory)",
       kPtrace);
@@ -293,7 +292,8 @@ void SignalEngine::describe_missed(Closing& closing) const {
       kPtrace);
   add(counts.left_out, "program", "with AddressSanitizer started without the library: not sampled",
       "set ASAN_OPTIONS=verify_asan_link_order=0");
-  add(counts.damaged, "ring", "with contradictory numbers", "check what the program overwrites");
+  add(counts.damaged, "ring", "with inconsistent numbers",
+      "check whether the program overwrites memory");
   for (const auto& [why, count] : collector_.refused())
     add(count, "connection", why + " refused",
         "see COMMANDS THAT SAMPLE THEMSELVES in pe-record(1)");

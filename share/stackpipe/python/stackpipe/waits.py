@@ -32,7 +32,7 @@ _CLOSING_LINE = re.compile(rb"^[a-z-]+: (?:[0-9]+ (?:samples?|waits?)(?: in |: )
 _NOTHING = re.compile(rb"^[a-z-]+: (?:nothing was recorded|0 samples): .*\n", re.MULTILINE)
 _NO_SAMPLES = re.compile(rb"^stackfold: .*: 0 samples in it\n", re.MULTILINE)
 # A line of offcpu where the kernel gives it no stacks.
-_NO_STACKS = re.compile(rb"^offcpu: .*; times of each thread only$", re.MULTILINE)
+_NO_STACKS = re.compile(rb"^offcpu: .*; recording only the times of each thread$", re.MULTILINE)
 _STREAMS = ("on.pe", "off.pe")
 _LOOK_S = 0.02
 _GRACE_S = 1.0
@@ -195,7 +195,7 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
         while not all(has_begun(work, stream) for stream in ("on", "off")) and all(recorder.poll() is None for recorder in recorders):
             time.sleep(_LOOK_S)
         if _NO_STACKS.search(messages_of(work, "off")):
-            raise Failure("the kernel gives no stacks of waits here: run it as root, with CAP_PERFMON, or with "
+            raise Failure("the kernel provides no stacks of waits here: run this as root, with CAP_PERFMON, or with "
                           "sysctl kernel.perf_event_paranoid=1; offcpu(1) records the times of each thread without stacks")
         if held and arrived:
             raise Failure("stopped before the command started", 128 + arrived[0])

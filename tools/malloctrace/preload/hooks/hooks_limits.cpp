@@ -52,7 +52,7 @@ long set_addresses(int pid, const rlimit& wanted, rlimit* before) noexcept {
   if (given.rlim_cur < with_ours(wanted.rlim_cur))
     inprocess::report_line(
         "malloctrace",
-        "limits its addresses (RLIMIT_AS), and its hard limit leaves no room for ours");
+        "limits its address space (RLIMIT_AS), and its hard limit leaves no room for the library");
   return set_limit(pid, RLIMIT_AS, &given, before);
 }
 
