@@ -102,7 +102,7 @@ bool is_unit_of_time(std::string_view name) {
 void read_notes(const CommandLine& line, std::string& notes) {
   read_text(line, "notes", notes);
   if (notes.find_first_of("<>") != std::string::npos)
-    refuse("notes", "must not hold < or >", notes);
+    refuse("notes", "must not contain < or >", notes);
 }
 
 void read_page(const CommandLine& line, std::string_view title, PageStyle& page) {
@@ -167,7 +167,7 @@ void add_page_options(po::options_description& options) {
       ("minwidth", text("PX|N%"), "leave out narrower frames (default 0.1 pixels)")  //
       ("fonttype", text("FONT"), "font family (default system-ui)")                  //
       ("fontsize", text("PX"), "font size in pixels (default 12)")                   //
-      ("countname", text("NAME"), "name of what is counted (default samples)")       //
+      ("countname", text("NAME"), "unit of the counts (default samples)")            //
       ("bgcolors", one_of("COLOR", "yellow, blue, green, grey"),
        "background: yellow, blue, green, grey or #rrggbb (default white)")  //
       ("dark", "draw a dark page (default: as the reader prefers)")         //

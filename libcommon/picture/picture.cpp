@@ -24,7 +24,7 @@ std::string left_out_text(const EmbeddedTree& embedded, double factor,
                           std::string_view count_name) {
   if (embedded.left_out == 0 || embedded.bytes.empty())
     return {};
-  return fmt::format(" {} frames counted fewer than {} {} are not in this file.",
+  return fmt::format(" {} frames with fewer than {} {} are not in this file.",
                      grouped_count({.whole = embedded.left_out}, 1),
                      grouped_count(embedded.smallest, factor), count_name);
 }

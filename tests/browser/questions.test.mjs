@@ -86,13 +86,13 @@ test('rare callers of very many are summed up, and nothing is lost', async () =>
     profile += `main;cold${i};hot 1\n`;
   await open(profile);
   await choose('hot', 'Callers');
-  const labels = (await frames()).map((label) => label.replace(/^frames counted.*summed up /, 'gap '));
+  const labels = (await frames()).map((label) => label.replace(/^frames with fewer than.*summed up /, 'gap '));
   assert.ok(labels.includes('hot 10,000,300'));
   await page.locator('#cursor').focus();
   for (const key of ['Home', 'ArrowUp', 'ArrowUp', 'ArrowLeft'])
     await page.keyboard.press(key);
   const rare = await page.locator('#cursor').getAttribute('aria-label');
-  assert.match(rare, /^frames counted fewer than 101 samples, summed up \(300 samples/);
+  assert.match(rare, /^frames with fewer than 101 samples, summed up \(300 samples/);
 });
 
 test('pointing outlines all places of a function', async () => {

@@ -108,7 +108,7 @@ test('counts left out by a small --embed leave gaps that say so, and move nothin
   const profile = deepProfile(3000);
   const limit = ['--embed', '9K'];
   const svg = String(draw(profile, ...limit));
-  assert.match(svg, /frames counted fewer than [\d,]+ samples are not in this file\.<\/desc>/);
+  assert.match(svg, /frames with fewer than [\d,]+ samples are not in this file\.<\/desc>/);
   await page.setViewportSize({ width: 1250, height: 900 });
   await open(profile, '', ['--embed', 'all']);
   const all = new Set(await everyTitle());
@@ -122,7 +122,7 @@ test('counts left out by a small --embed leave gaps that say so, and move nothin
     .map((tenths) => tenths / 10);
   const canvas = await page.locator('#canvas').boundingBox();
   await page.mouse.move(canvas.x + x + 0.5, canvas.y + y + 5);
-  assert.match(await text('details'), /^[\d,]+ samples, [\d.]+%.* frames counted fewer than [\d,]+ samples, not in this file$/);
+  assert.match(await text('details'), /^[\d,]+ samples, [\d.]+%.* frames with fewer than [\d,]+ samples, not in this file$/);
 });
 
 test('without an embedded tree the drawn frames are the model, and are kept', async () => {

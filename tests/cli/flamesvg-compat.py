@@ -33,7 +33,7 @@ def draw(command, options, file):
     done = subprocess.run([*command, *options, file], capture_output=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{command[0]} {options} {file}: status {done.returncode}: {done.stderr.decode()}")
-    # The script prints characters that XML cannot hold; ours does not.
+    # The script prints characters that XML does not allow; ours does not.
     return frames(re.sub(rb"[\x00-\x08\x0b-\x1f]", b"", done.stdout))
 
 

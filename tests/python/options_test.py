@@ -63,8 +63,8 @@ class Read(unittest.TestCase):
             self.refuses(f"unrecognised option '{word}'", word)
 
     def test_refuses_a_missing_value(self):
-        self.refuses("--freq: a value is missing", "a", "--freq")
-        self.refuses("-F: a value is missing", "-F")
+        self.refuses("--freq: needs a value", "a", "--freq")
+        self.refuses("-F: needs a value", "-F")
 
     def test_checks_values_in_their_order(self):
         seen = []

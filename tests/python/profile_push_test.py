@@ -70,7 +70,7 @@ class Command(unittest.TestCase):
                 ("--from: later than --until", ["--from", "5", "--until", "4"]),
                 ("--until: not a number of seconds up to 9999999999: '10000000000'", ["--until", "10000000000"]),
                 ("--from: not a number of seconds up to 9999999999: '-1'", ["--from", "-1"]),
-                ("--rate: not a number of samples a second: '0'", ["--rate", "0"]),
+                ("--rate: not a number of samples per second: '0'", ["--rate", "0"]),
                 ("--spool-size: not a number of bytes up to 1024G, such as 256M: '0'", ["--spool-size", "0"]),
                 ("--spool-size: not a number of bytes up to 1024G, such as 256M: '1025G'", ["--spool-size", "1025G"]),
                 ("--spool: not a folder: ''", ["--spool", ""]),

@@ -26,7 +26,7 @@ class Settings(unittest.TestCase):
     def test_a_workload_is_split_at_blanks_and_by_nothing_else(self):
         self.assertEqual(read("capture", "--workload", " a\t'b c' $d ").workload(), ["a", "'b", "c'", "$d"])
         self.assertEqual(read("capture", "--", "a b").workload(), ["a b"])
-        with self.assertRaisesRegex(UsageError, "^--workload, --: only one of them"):
+        with self.assertRaisesRegex(UsageError, "^--workload, --: cannot be combined"):
             read("capture", "--workload", "a", "--", "b").workload()
 
     def test_values_that_are_wrong(self):
@@ -69,8 +69,8 @@ class Target(unittest.TestCase):
                          (["-p", "999999999"], "process 999999999 ()"))
 
     def test_what_cannot(self):
-        for arguments, mode, workload, wanted in (([], "default", [], "capture: --workload, --pid or a program after -- is missing"),
-                                                  (["--pid=1"], "default", ["a"], "--workload, --pid: only one of them"),
+        for arguments, mode, workload, wanted in (([], "default", [], "capture: nothing to record: give a program after --, --workload or --pid"),
+                                                  (["--pid=1"], "default", ["a"], "--workload, --pid: cannot be combined"),
                                                   ([], "system", ["a"], "--mode system: records everything"),
                                                   (["--pid=1"], "heap", [], "--mode heap: traces a program that it starts")):
             with self.subTest(wanted=wanted), self.assertRaisesRegex(UsageError, "^" + re.escape(wanted)):
@@ -125,7 +125,7 @@ class Summary(unittest.TestCase):
         self.assertEqual(compare.block("a\n```\n\x1b\n"), "    a\n    ```\n    \\x1b\n")
 
     def test_verdicts(self):
-        unsure = "flamediff: b grew from 1% to 2%, which so few samples cannot tell from noise (2 and 2)\n"
+        unsure = "flamediff: b grew from 1% to 2%, but there are too few samples to tell this from noise (2 and 2)\n"
         for said, status, shares, cost in (("", 0, "no share grew", "no function costs more"), ("", 3, "shares grew", "functions cost more"),
                                            (unsure, 0, "no share grew for sure", "no function costs more for sure"),
                                            ("", 1, "not compared", "not compared"), ("", 139, "not compared", "not compared")):
@@ -180,7 +180,7 @@ class Sides(unittest.TestCase):
         for other in (self.Known(None), self.Known(0), self.Known(3, "99")):
             sides = compare.Sides([self.Known(1)], [other])
             self.assertEqual(sides.options(read("ci")), [])
-            with self.assertRaisesRegex(Failure, "^--work: the runs do not all know"):
+            with self.assertRaisesRegex(Failure, "^--work: not all runs have an amount of work"):
                 sides.options(read("ci", "--work", "x"))
         self.assertEqual(compare.Sides([self.Known(1)], [self.Known(2)]).arguments(), ["--", "1.folded", "2.folded"])
 

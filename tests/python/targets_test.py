@@ -38,7 +38,7 @@ class Target(unittest.TestCase):
         for wanted, arguments in (("nothing to record: give a command or -p PID; for example: stackpipe record -- ./program", []),
                                   ("--pid, --all: choose one of them", ["-p", "1", "-a"]),
                                   ("--all, a command: choose one of them", ["-a", "--", "b"]),
-                                  ("--pid: a process or thread is missing", ["-p", ""]),
+                                  ("--pid: give a process or thread", ["-p", ""]),
                                   *((f"--duration: not a number of seconds above 0: '{wrong}'", ["-d", wrong, "--", "b"])
                                     for wrong in ("0", "0.0", "x", "-1", "1e3", "", "."))):
             with self.subTest(arguments=arguments), self.assertRaises(UsageError) as caught:

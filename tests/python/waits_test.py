@@ -54,7 +54,7 @@ class Request(unittest.TestCase):
         for wanted, arguments in (("nothing to record", [svg]),
                                   ("nothing to record", [svg, "--"]),
                                   ("--pid, a command: choose one of them", [svg, "-p", "1", "--", "b"]),
-                                  ("'b': the command to record follows --", [svg, "b", "--", "c"]),
+                                  ("'b': put -- before the command to record", [svg, "b", "--", "c"]),
                                   (f"--output, '{svg}': choose one of them", [svg, "-o", svg, "--", "c"]),
                                   ("--output: 'a.pe' would be pe, which this command does not write", ["a.pe", "--", "b"]),
                                   ("--keep: no folder '/nowhere'", [svg, "--keep", "/nowhere", "--", "b"])):

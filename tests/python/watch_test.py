@@ -62,7 +62,7 @@ class Watch(unittest.TestCase):
         one._check_limits(hour)
         one._check_limits(hour)
         self.assertEqual(self.said, [f"alert: f: 30.00 % of the samples, the limit is 20 %, in {hour}",
-                                     "--limit none=1%: no function of this name in what was recorded so far"])
+                                     "--limit none=1%: no function has this name so far"])
 
     def test_an_alert_that_fails_is_said(self):
         self.watch("--alert", "false")._alert("f", "1", "2", "hour", "why")

@@ -22,9 +22,9 @@ BOOST_AUTO_TEST_CASE(one_small_count_in_twenty_is_a_tail_of_samples) {
     return text;
   };
   BOOST_TEST(contains(flamediff({"--text"}, text_of(10, true), text_of(10, false)).out,
-                      "noise: of drawing"));
-  BOOST_TEST(contains(flamediff({"--text"}, text_of(10, true), text_of(11, false)).out,
-                      "noise: not known"));
+                      "noise: from sampling"));
+  BOOST_TEST(
+      contains(flamediff({"--text"}, text_of(10, true), text_of(11, false)).out, "noise: unknown"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

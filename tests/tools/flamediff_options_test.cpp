@@ -34,8 +34,8 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_are_refused) {
   refused({"a", "b", "c"}, "more than two profiles (compare runs: --runs A1 A2 -- B1 B2)");
   refused({"--runs", "a", "b"}, "--runs: a side has no profile (write --runs A1 A2 -- B1 B2)");
   refused({"--runs", "a", "--", "b", "-o", "x"}, "'-o': no such profile (options go before --)");
-  refused({"--folded", "--text", "a", "b"}, "--folded, --text: only one of them");
-  refused({"--folded", "--runs", "a", "--", "b"}, "--runs: not with --folded");
+  refused({"--folded", "--text", "a", "b"}, "--folded, --text: cannot be combined");
+  refused({"--folded", "--runs", "a", "--", "b"}, "--runs: cannot be combined with --folded");
   refused({"--normalize", "a", "b"}, "--normalize: only with --folded");
   refused({"-n", "x", "a", "b"}, "--top: not a whole number: 'x'");
   refused({"--width-from", "left", "a", "b"},

@@ -27,14 +27,15 @@ const std::string kAfter = "main;parse 300\nmain;run 1400\nmain;fresh 300\n";
 BOOST_AUTO_TEST_CASE(the_table_has_functions_whose_share_changed) {
   const auto r = flamediff({"--text"}, kBefore, kAfter);
   BOOST_TEST(r.status == 0);
-  BOOST_TEST(r.out.starts_with(
-      "before: 1,000 samples; after: 2,000 samples; percentages of each\nnoise: of drawing"));
+  BOOST_TEST(
+      r.out.starts_with("before: 1,000 samples; after: 2,000 samples; percentages of each "
+                        "profile\nnoise: from sampling"));
   const std::string run = row_of(r.out, "run");
   BOOST_TEST(run.starts_with("  50.00%   70.00%  +20.00%  "));
   BOOST_TEST(contains(run, " sure    50.00%   70.00%  +20.00%  run"));
   BOOST_TEST(contains(row_of(r.out, "old"), " 20.00%    0.00%  -20.00%"));
   BOOST_TEST(row_of(r.out, "main").empty());  // 100 % of both sides
-  BOOST_TEST(contains(r.out, "\nchanges of shares beyond noise, largest first\n"));
+  BOOST_TEST(contains(r.out, "\nchanges in shares beyond noise, largest first\n"));
   BOOST_TEST(r.out.find("  run\n") < r.out.find("  parse\n"));
   BOOST_TEST(!contains(r.out, "may be noise"));
 }
@@ -51,7 +52,8 @@ BOOST_AUTO_TEST_CASE(the_table_has_only_changes_beyond_noise_and_a_line_for_the_
   BOOST_TEST(contains(row_of(r.out, "slower"), "+8.69%  "));
   BOOST_TEST(contains(row_of(r.out, "faster"), "-8.45%  "));
   BOOST_TEST(contains(
-      r.out, "\n30 other functions changed by what may be noise, at most -0.04% (--with-noise)\n"));
+      r.out,
+      "\n30 other functions with changes that may be noise, at most -0.04% (--with-noise)\n"));
   BOOST_TEST(std::ranges::count(r.out, '\n') == 8);
   const auto all = flamediff({"--text", "--with-noise", "-n", "0"}, before, after);
   BOOST_TEST(std::ranges::count(all.out, '\n') == 38);
@@ -69,7 +71,8 @@ BOOST_AUTO_TEST_CASE(a_row_has_one_word) {
     BOOST_TEST(!contains(row_of(r.out, "f"), word));
   BOOST_TEST(contains(row_of(r.out, "f"), "+0.50%"));   // with g
   BOOST_TEST(contains(row_of(r.out, "f"), "+15.00%"));  // itself
-  BOOST_TEST(contains(r.out, "\nself: the function itself changed by more than noise"));
+  BOOST_TEST(contains(
+      r.out, "\nself: the function itself, without its callees, changed by more than noise"));
   BOOST_TEST(contains(row_of(r.out, "g"), " sure "));
 }
 
@@ -78,7 +81,7 @@ BOOST_AUTO_TEST_CASE(table_interval_and_status_agree) {
   const std::vector<std::string> before = {"p;main;f 1000\n", "p;main;f 1200\n", "p;main;f 1100\n"};
   const std::vector<std::string> after = {"p;main;f 1100\n", "p;main;f 1400\n", "p;main;f 1250\n"};
   const auto r = flamediff_runs({"--text", "--absolute", "--fail-over", "1%"}, before, after);
-  BOOST_TEST(contains(r.out, "count of a run: before 1100 samples, after 1250: +13.64% (-"));
+  BOOST_TEST(contains(r.out, "count per run: before 1100 samples, after 1250: +13.64% (-"));
   BOOST_TEST(contains(r.out, "%), noise\n"));
   BOOST_TEST(contains(r.out, "beyond noise, largest first\n  none\n"));
   BOOST_TEST(r.status == 0);
@@ -87,8 +90,7 @@ BOOST_AUTO_TEST_CASE(table_interval_and_status_agree) {
   BOOST_TEST(more.status == 3);
   BOOST_TEST(contains(more.out, "after 2050: +86.36% (+"));
   BOOST_TEST(contains(row_of(more.out, "main"), " sure "));
-  BOOST_TEST(
-      contains(more.err, "everything grew from 100.00% to 186.36% of what was counted before"));
+  BOOST_TEST(contains(more.err, "everything grew from 100.00% to 186.36% of the earlier count"));
   BOOST_TEST(contains(more.err, "main grew from 100.00% to 186.36%"));
   BOOST_TEST(!contains(more.err, "p grew"));  // the name of the program
 }

@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_tree_without_what_is_drawn_is_left_out_and_told) {
 
 BOOST_AUTO_TEST_CASE(the_summary_of_a_reversed_picture_names_what_ran) {
   const auto r = flamesvg({"--reverse"}, "main;a;hot 300\nmain;b;hot 100\nmain 100\n");
-  BOOST_TEST(contains(r.out, "Largest by themselves: hot 80.00%, main 20.00%."));
+  BOOST_TEST(contains(r.out, "Largest self: hot 80.00%, main 20.00%."));
 }
 
 BOOST_AUTO_TEST_CASE(waiting_is_cold_and_the_rest_hot) {

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(counts_are_grouped_and_scaled) {
 BOOST_AUTO_TEST_CASE(a_total_below_the_sum_is_ignored) {
   const auto r = flamesvg({"--total", "50"}, "a 100\n");
   BOOST_TEST(r.status == 0);
-  BOOST_TEST(r.err == "flamesvg: --total: ignored, the counts add up to more\n");
+  BOOST_TEST(r.err == "flamesvg: --total: ignored, because the counts add up to more\n");
   BOOST_TEST(contains(r.out, "a (100 samples, 100.00%)"));
 }
 
@@ -100,8 +100,8 @@ BOOST_AUTO_TEST_CASE(text_without_a_folded_line_is_reported_with_the_remedy) {
   const auto r = flamesvg({"-q"}, "prog 1/2 1.0: 5 cycles:\n");
   BOOST_TEST(r.status == 2);
   BOOST_TEST(r.err ==
-             "flamesvg: no stack with a count in the input (fold the text of profilers by "
-             "stackfold first)\n");
+             "flamesvg: no stack with a count in the input (fold a profiler's text with stackfold "
+             "first)\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_sample_stream_is_refused_except_by_the_perl) {
@@ -154,9 +154,8 @@ BOOST_AUTO_TEST_CASE(the_embedded_tree_takes_no_more_than_was_allowed) {
 BOOST_AUTO_TEST_CASE(the_description_names_the_largest_functions) {
   const auto r = flamesvg({"--countname", "ms"}, "main;f;f 10\nmain;<g>_[k] 25\nmain 5\n");
   BOOST_TEST(contains(r.out,
-                      "40 ms in 3 stacks, 4 frames. Largest by themselves: &lt;g&gt; 62.50%, "
-                      "f 25.00%, main 12.50%. Largest with what they call: main 100.00%, "
-                      "&lt;g&gt; 62.50%, f 25.00%.</desc>"));
+                      "40 ms in 3 stacks, 4 frames. Largest self: &lt;g&gt; 62.50%, f 25.00%, main "
+                      "12.50%. Largest total: main 100.00%, &lt;g&gt; 62.50%, f 25.00%.</desc>"));
 }
 
 BOOST_AUTO_TEST_CASE(facts_are_in_the_page_and_the_command_is_its_title) {
@@ -285,7 +284,7 @@ BOOST_AUTO_TEST_CASE(inverted_and_reversed) {
 BOOST_AUTO_TEST_CASE(names_that_xml_cannot_hold_are_repaired_and_counted) {
   const auto r = flamesvg({}, "a\x01\xff;b 100\n");
   BOOST_TEST(r.status == 0);
-  BOOST_TEST(r.err == "flamesvg: replaced 2 characters that XML cannot hold\n");
+  BOOST_TEST(r.err == "flamesvg: replaced 2 characters that XML does not allow\n");
 }
 
 BOOST_AUTO_TEST_CASE(frames_lie_within_their_parents_and_do_not_overlap) {

@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(stacks_that_wait_are_left_out_if_asked) {
       "    + 1 read  (in prog) + 8  [0x3]\n";
   const auto r = stackfold({"--running"}, text);
   BOOST_TEST(r.out == "Thread_1;prog`read 1\n");
-  BOOST_TEST(r.err == "stackfold: stdin: 8 samples that wait left out\n");
+  BOOST_TEST(r.err == "stackfold: stdin: 8 samples of waiting threads left out\n");
   BOOST_TEST(folded(text).find("ulock_wait 5") != std::string::npos);
   BOOST_TEST(stackfold({"--running"}, "a;b 1\n").err ==
              "stackfold: stdin: --running: only for the text of macOS sample\n");

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(times_are_those_that_perf_script_prints) {
   BOOST_TEST(r.out == "prog;b 5\n");
   BOOST_TEST(r.err ==
              "stackfold: stdin: 1 sample read; 1 sample of other events left out (folded: cycles; "
-             "others: stackfold --event NAME), 1 sample outside of --time left out\n");
+             "others: stackfold --event NAME), 1 sample outside --time left out\n");
 }
 
 BOOST_AUTO_TEST_CASE(times_of_a_stream_are_on_the_same_clock) {
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(times_of_a_stream_are_on_the_same_clock) {
   BOOST_TEST(stackfold({"--time", "10.000001,10.000001"}, text).out == "p 1\n");
   const auto r = stackfold({"--time", "10.000002,"}, text);
   BOOST_TEST(r.out == "q 1\n");
-  BOOST_TEST(r.err == "stackfold: stdin: 2 samples read; 1 sample outside of --time left out\n");
+  BOOST_TEST(r.err == "stackfold: stdin: 2 samples read; 1 sample outside --time left out\n");
 }
 
 BOOST_AUTO_TEST_CASE(samples_without_a_time_are_left_out_and_counted) {

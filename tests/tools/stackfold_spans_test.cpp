@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(keeps_the_samples_inside_slow_calls) {
   BOOST_TEST(r.out == "handle [50-100 ms];p;c 2\nhandle [50-100 ms];p;d 1\n");
   BOOST_TEST(r.err ==
              "stackfold: stdin: handle: 1 of 2 calls took longer than 50 ms; left out: 1 sample of "
-             "shorter calls, 1 sample outside of calls\n");
+             "shorter calls, 1 sample outside calls\n");
   BOOST_TEST(r.status == 0);
 }
 
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(without_a_limit_all_calls_are_kept) {
   const Result r = span(named(fast_and_slow()), {"--span", "handle"});
   BOOST_TEST(r.out ==
              "handle [1-2 ms];p;a 1\nhandle [50-100 ms];p;c 2\nhandle [50-100 ms];p;d 1\n");
-  BOOST_TEST(r.err == "stackfold: stdin: handle: 2 calls; left out: 1 sample outside of calls\n");
+  BOOST_TEST(r.err == "stackfold: stdin: handle: 2 calls; left out: 1 sample outside calls\n");
 }
 
 BOOST_AUTO_TEST_CASE(the_only_function_needs_no_name) {
@@ -154,11 +154,11 @@ BOOST_AUTO_TEST_CASE(a_function_must_have_been_recorded) {
              "FUNC)\n");
   const Result other = span(fast_and_slow(), {"--span", "f"});
   BOOST_TEST(other.status == 1);
-  BOOST_TEST(other.err == "stackfold: stdin: no calls of 'f' in the recording (it has handle)\n");
+  BOOST_TEST(other.err == "stackfold: stdin: no calls to 'f' in the recording (it has handle)\n");
   StreamBuilder two = calls();
   two.calls_of("g", 30).sample({});
   BOOST_TEST(span(two, {"--longer", "1ms"}).err ==
-             "stackfold: stdin: --longer: choose a function by --span: handle, g\n");
+             "stackfold: stdin: --longer: choose a function with --span: handle, g\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_path_may_be_left_out) {

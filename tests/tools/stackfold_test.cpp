@@ -300,8 +300,8 @@ BOOST_AUTO_TEST_CASE(text_of_no_known_format_is_refused) {
   const auto r = stackfold({}, "\nTotal of column\nf 1\ng 2\nh 3\n");
   BOOST_TEST(r.out == "");
   BOOST_TEST(r.err ==
-             "stackfold: stdin: unknown format; first line: 'Total of column' (name it: stackfold "
-             "--from FORMAT)\n");
+             "stackfold: stdin: unknown format; first line: 'Total of column' (specify it: "
+             "stackfold --from FORMAT)\n");
   BOOST_TEST(r.status == 1);
   BOOST_TEST(stackfold({},
                        "\x7f"
@@ -386,7 +386,7 @@ BOOST_AUTO_TEST_CASE(refuses_a_weight_it_does_not_know) {
 
 BOOST_AUTO_TEST_CASE(events_that_contradict_are_refused) {
   BOOST_TEST(stackfold({"--all-events", "--event", "x"}).err ==
-             "stackfold: --all-events: not with --event (see --help)\n");
+             "stackfold: --all-events: cannot be combined with --event (see --help)\n");
   BOOST_TEST(stackfold({"--event", "x"}, "a;b 1\n").err ==
              "stackfold: stdin: --event: folded text has no events\n");
 }

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(other_input_is_refused) {
              "stacktop: stdin: the recording has no calls (record them: pe-record --span FUNC)\n");
   BOOST_TEST(stacktop({"--spans"}, "a;b 1\n").status == 1);
   BOOST_TEST(stacktop({"--spans", "--tree"}).err ==
-             "stacktop: --tree: not with --spans (see --help)\n");
+             "stacktop: --tree: cannot be combined with --spans (see --help)\n");
 }
 
 BOOST_AUTO_TEST_CASE(percentiles_are_at_most_one_per_cent_too_long) {

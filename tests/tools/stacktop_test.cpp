@@ -141,14 +141,10 @@ BOOST_AUTO_TEST_CASE(hierarchies_of_the_hottest_are_cut_off) {
   const auto r =
       stacktop({"--tree", "-n", "2", "--percent-limit", "30", "--max-depth", "2"}, kProfile);
   BOOST_TEST(r.out ==
-             " self % self total % total  function\n"
-             "  0.00%    0 100.00%   100  app\n"
-             " 10.00%   10 100.00%   100  `- main\n"
-             "  0.00%    0  50.00%    50     |- parse\n"
-             "  0.00%    0  40.00%    40     `- write\n"
-             "\n"
-             " 60.00%   60  60.00%    60  copy\n"
-             "(2 branches go on below the greatest depth: --max-depth)\n");
+             " self % self total % total  function\n  0.00%    0 100.00%   100  app\n 10.00%   10 "
+             "100.00%   100  `- main\n  0.00%    0  50.00%    50     |- parse\n  0.00%    0  "
+             "40.00%    40     `- write\n\n 60.00%   60  60.00%    60  copy\n(2 branches continue "
+             "below the maximum depth: --max-depth)\n");
 }
 
 BOOST_AUTO_TEST_CASE(branches_that_go_on_below_the_greatest_depth_are_told) {
@@ -158,7 +154,7 @@ BOOST_AUTO_TEST_CASE(branches_that_go_on_below_the_greatest_depth_are_told) {
   BOOST_TEST(!contains(go_on("f;a 5\nf;b 5\n"), "max-depth"));
   BOOST_TEST(!contains(go_on("f;a 996\nf;a;b 4\n"), "max-depth"));  // too small to be shown
   BOOST_TEST(contains(go_on("f;a;b 5\nf;a;c 5\nf;d 1\n"),
-                      "\n(1 branch goes on below the greatest depth: --max-depth)\n"));
+                      "\n(1 branch continues below the maximum depth: --max-depth)\n"));
   BOOST_TEST(contains(
       stacktop({"--callees", "f", "--tree", "--max-depth", "1", "--json"}, "f;a;b 5\nf;c;d 5\n")
           .out,
@@ -326,17 +322,16 @@ BOOST_AUTO_TEST_CASE(no_stacks_are_an_empty_table) {
   BOOST_TEST(r.out == " self % self total % total  function\n");
   BOOST_TEST(r.err == "stacktop: no stack with a count in the input\n");
   BOOST_TEST(stacktop({"--json"}, "a 0\n").status == 0);
-  BOOST_TEST(contains(stacktop({}, "other\na 0\n").err, "by stackfold first)\n"));
+  BOOST_TEST(contains(stacktop({}, "other\na 0\n").err, "with stackfold first)\n"));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_but_other_lines_is_a_failure) {
   const auto r = stacktop({}, "other\n");
   BOOST_TEST(r.status == 1);
   BOOST_TEST(r.out == "");
-  BOOST_TEST(
-      stacktop({"-q"}, "other\n").err ==
-      "stacktop: no stack with a count in the input (fold the text of profilers by stackfold "
-      "first)\n");
+  BOOST_TEST(stacktop({"-q"}, "other\n").err ==
+             "stacktop: no stack with a count in the input (fold a profiler's text with stackfold "
+             "first)\n");
 }
 
 BOOST_AUTO_TEST_CASE(of_a_sample_stream_is_said_what_to_do_and_nothing_else) {
@@ -363,13 +358,13 @@ BOOST_AUTO_TEST_CASE(refuses_what_makes_no_sense) {
   };
   BOOST_TEST(error({"-n", "-1"}) == "stacktop: --top: not a number of lines: '-1' (see --help)\n");
   BOOST_TEST(error({"--json", "--tsv"}) ==
-             "stacktop: --json, --tsv: only one of them (see --help)\n");
+             "stacktop: --json, --tsv: cannot be combined (see --help)\n");
   BOOST_TEST(error({"--by", "x"}) ==
              "stacktop: --by: not one of comm, module, thread: 'x' (see --help)\n");
   BOOST_TEST(error({"--columns", "0"}) ==
              "stacktop: --columns: not a number of columns: '0' (see --help)\n");
   BOOST_TEST(contains(error({"--percent-limit", "101"}), "not a percentage"));
-  BOOST_TEST(contains(error({"--callers", "a", "--callees", "b"}), "only one of them"));
+  BOOST_TEST(contains(error({"--callers", "a", "--callees", "b"}), "cannot be combined"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -37,7 +37,7 @@ std::string doubt_text(const Comparison& comparison, const Options& options) {
   }
   if (comparison.knows_noise())
     return {};
-  return fmt::format("{}, so noise is not known (see flamediff --period, --runs)",
+  return fmt::format("{}, so the noise is unknown (see flamediff --period, --runs)",
                      flamediff::why_noise_is_unknown(comparison));
 }
 
@@ -45,7 +45,7 @@ void report_input(const Profiles& profiles, const std::string& doubt, const Io& 
   for (const std::string& message : profiles.messages)
     io.note(message);
   if (profiles.all.tree.saturated())
-    io.report("the counts add up to more than 64 bits hold: shares are wrong");
+    io.report("the counts overflow 64 bits: shares are wrong");
   if (!doubt.empty())
     io.note(doubt);
 }

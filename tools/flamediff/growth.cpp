@@ -43,8 +43,8 @@ std::vector<Growth> growth_of(const picture::CallTree& tree, const Comparison& c
 
 std::string_view whole_of(const Options& options) {
   if (!options.work.empty())
-    return " of the cost of a unit of work before";
-  return options.is_absolute ? " of what was counted before" : "";
+    return " of the earlier cost per unit of work";
+  return options.is_absolute ? " of the earlier count" : "";
 }
 
 std::string text_of(const Growth& growth, const Comparison& comparison, const Options& options) {
@@ -57,20 +57,21 @@ std::string text_of(const Growth& growth, const Comparison& comparison, const Op
 std::string unsure_text(const std::vector<Growth>& unsure, const Comparison& comparison,
                         const Options& options) {
   const std::string who = text_of(unsure.front(), comparison, options);
-  const std::string whoever =
-      unsure.size() == 1 ? who
-                         : fmt::format("{} functions grew by more than {}%, most of all {}",
-                                       unsure.size(), *options.fail_over, who);
+  const std::string whoever = unsure.size() == 1
+                                  ? who
+                                  : fmt::format("{} functions grew by more than {}%; the most: {}",
+                                                unsure.size(), *options.fail_over, who);
   if (comparison.has_runs)
     return fmt::format(
-        "{}, which so few runs cannot tell from noise: make more of them, or longer ones", whoever);
+        "{}, but there are too few runs to tell this from noise: record more, or longer ones",
+        whoever);
   const auto samples = [&](Count count) {
     return picture::grouped_count(
         {.whole = count.whole / comparison.counts_per_sample, .billionths = 0}, 1);
   };
   return fmt::format(
-      "{}, which so few samples cannot tell from noise ({} and {}): record longer, or compare "
-      "several runs (stackpipe runs ci --runs N)",
+      "{}, but there are too few samples to tell this from noise ({} and {}): record longer, or "
+      "compare several runs (stackpipe runs ci --runs N)",
       whoever, samples(comparison.totals.before), samples(comparison.totals.after));
 }
 

@@ -48,9 +48,9 @@ void read_work_of_side(std::string_view text, std::size_t runs, Options& options
     text.remove_prefix(is_more ? end + 1 : text.size());
   }
   if (options.work.size() - before != runs)
-    throw UsageError(fmt::format("--per: {} for {} of a side (join runs by '+')",
-                                 plural(options.work.size() - before, "number"),
-                                 plural(runs, "profile")));
+    throw UsageError(
+        fmt::format("--per: a side has {} for {} (join the numbers of several runs by '+')",
+                    plural(options.work.size() - before, "number"), plural(runs, "profile")));
 }
 
 void read_work(const CommandLine& line, Options& options) {
@@ -58,7 +58,7 @@ void read_work(const CommandLine& line, Options& options) {
   if (text == nullptr)
     return;
   if (line.has("absolute"))
-    throw UsageError("--per, --absolute: only one of them");
+    throw UsageError("--per, --absolute: cannot be combined");
   const auto comma = text->find(',');
   if (comma == std::string::npos)
     refuse("per", "not BEFORE,AFTER", *text);
@@ -126,7 +126,7 @@ void read_operands(const CommandLine& line, Options& options) {
 
 void read_output(const CommandLine& line, Options& options) {
   if (line.has("folded") && line.has("text"))
-    throw UsageError("--folded, --text: only one of them");
+    throw UsageError("--folded, --text: cannot be combined");
   options.output = line.has("folded") ? Form::kFolded
                    : line.has("text") ? Form::kText
                                       : Form::kPicture;
@@ -141,27 +141,28 @@ void read_output(const CommandLine& line, Options& options) {
   for (const char* option :
        {"runs", "fail-over", "strip", "absolute", "per", "only-significant", "with-noise"})
     if (line.has(option))
-      throw UsageError(fmt::format("--{}: not with --folded", option));
+      throw UsageError(fmt::format("--{}: cannot be combined with --folded", option));
 }
 
 }  // namespace
 
 void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()                                                                    //
-      ("text", "print a table of the functions that changed beyond noise")                 //
-      ("folded", "print lines \"stack before after\", for flamesvg")                       //
-      ("fail-over", text("N%"), "exit with 3 if a share grew by more, beyond noise")       //
-      ("runs", "compare several profiles per side: --runs A1 A2 -- B1 B2")                 //
-      ("period", text("N"), "counts of one sample; 0: not samples (default: detected)")    //
-      ("absolute", "compare counts, not shares of each profile")                           //
-      ("per", text("BEFORE,AFTER"), "compare costs per unit of work; units of each side")  //
-      ("only-significant", "dim changes that may be noise")                                //
-      ("with-noise", "with --text: print changes that may be noise, too")                  //
+  options.add_options()                                                     //
+      ("text", "print a table of the functions that changed beyond noise")  //
+      ("folded", "print lines \"stack before after\", for flamesvg")        //
+      ("fail-over", text("N%"),
+       "exit with status 3 if a share grew by more than N%, beyond noise")                        //
+      ("runs", "compare several profiles per side: --runs A1 A2 -- B1 B2")                        //
+      ("period", text("N"), "counts per sample; 0: counts are not samples (default: detected)")   //
+      ("absolute", "compare counts, not shares of each profile")                                  //
+      ("per", text("BEFORE,AFTER"), "compare the cost per unit of work, from each side's units")  //
+      ("only-significant", "dim changes that may be noise")                                       //
+      ("with-noise", "with --text: also print changes that may be noise")                         //
       ("width-from", one_of("SIDE", kWidthsFrom),
-       "profile that gives the widths: before, after (default) or both")  //
+       "profile that sets the widths: before, after (default) or both")  //
       ("strip", po::value<std::vector<std::string>>()->value_name("REGEX"),
-       "cut text that matches out of names (repeatable)")                    //
+       "cut matching text from names (repeatable)")                          //
       ("no-strip", "keep addresses, template arguments and .cold in names")  //
       ("top,n", text("N"), "rows of the table; 0: all (default 20)");
   picture::add_page_options(options);
@@ -169,7 +170,7 @@ void add_options(po::options_description& options) {
 
 void add_compatible_options(po::options_description& options) {
   options.add_options()                                                              //
-      ("compat", "with --folded: read lines exactly as difffolded.pl")               //
+      ("compat", "with --folded: read lines exactly as difffolded.pl does")          //
       ("normalize", "with --folded: scale the first profile to the second's total")  //
       ("strip-hex,s", "with --folded: write 0x... for hexadecimal numbers");
   picture::add_compatible_page_options(options);

@@ -192,7 +192,7 @@ class Looks final : public picture::FrameLooks {
   static std::string_view noise_text(Noise noise) {
     switch (noise) {
       case Noise::kUnknown:
-        return "noise not known";
+        return "noise unknown";
       case Noise::kTooRare:
         return "too rare to tell";
       case Noise::kWithin:
@@ -219,7 +219,7 @@ std::string side_text(std::string_view side, const std::vector<std::string>& fil
 /// Reports how many frames changed beyond noise, which the colours alone do not show.
 std::string certainty_text(const ComparedNodes& nodes, const Comparison& comparison) {
   if (!comparison.knows_noise())
-    return fmt::format("noise not known: {}", why_noise_is_unknown(comparison));
+    return fmt::format("noise unknown: {}", why_noise_is_unknown(comparison));
   const auto beyond = static_cast<std::uint64_t>(
       std::ranges::count(nodes.changes, Noise::kBeyond, &picture::Change::noise));
   return fmt::format("{} changed by more than noise",
@@ -298,7 +298,7 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
   Looks looks(weighed.tree, nodes, style.count_name);
   const std::uint64_t replaced = picture::write_page(layout, style, looks, embedded, io.out);
   if (replaced > 0)
-    io.note(fmt::format("replaced {} that XML cannot hold", plural(replaced, "character")));
+    io.note(fmt::format("replaced {} that XML does not allow", plural(replaced, "character")));
   if (options.embed_limit > 0 && embedded.bytes.empty())
     io.note("--embed: too small for the frames that are drawn: the page has no tree to zoom into");
 }

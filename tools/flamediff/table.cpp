@@ -29,14 +29,14 @@ struct Words {
 
 Words words_for(const Options& options) {
   if (!options.work.empty())
-    return {.percentages = "percentages of the cost of a unit of work before",
-            .changes = "changes of the cost of a unit of work",
-            .cost = "cost of a unit of work"};
+    return {.percentages = "percentages of the earlier cost per unit of work",
+            .changes = "changes in the cost per unit of work",
+            .cost = "cost per unit of work"};
   if (options.is_absolute)
-    return {.percentages = "percentages of what was counted before",
-            .changes = "changes of what was counted",
-            .cost = "count of a run"};
-  return {.percentages = "percentages of each", .changes = "changes of shares", .cost = ""};
+    return {.percentages = "percentages of the earlier count",
+            .changes = "changes in the count",
+            .cost = "count per run"};
+  return {.percentages = "percentages of each profile", .changes = "changes in shares", .cost = ""};
 }
 
 /// Formats the cost of a unit of work, or of a run, on both sides.
@@ -61,15 +61,15 @@ std::string cost_text(const Comparison& comparison, const Options& options) {
 
 std::string noise_text(const Comparison& comparison) {
   if (!comparison.knows_noise())
-    return fmt::format("noise: not known, for {}{}", why_noise_is_unknown(comparison),
+    return fmt::format("noise: unknown, because {}{}", why_noise_is_unknown(comparison),
                        comparison.has_empty_side() ? "" : " (flamediff --period, --runs)");
   const std::string samples =
       comparison.counts_per_sample > 1
-          ? fmt::format(" (a sample is {} counts)", comparison.counts_per_sample)
+          ? fmt::format(" (a sample counts {})", comparison.counts_per_sample)
           : "";
   if (comparison.has_runs)
-    return "noise: of drawing samples, and what runs differ by" + samples;
-  return "noise: of drawing samples alone; runs may differ by more (flamediff --runs)" + samples;
+    return "noise: from sampling, and from differences between runs" + samples;
+  return "noise: from sampling alone; runs may differ by more (flamediff --runs)" + samples;
 }
 
 std::string row_text(const picture::CallTree& tree, const Comparison& comparison,
@@ -119,9 +119,9 @@ void write_rows(const picture::CallTree& tree, const Comparison& comparison, con
   }
   if (has_all)
     out.write(
-        "sure: more than noise; noise: perhaps nothing; rare: too rare to tell; ?: not known\n");
+        "sure: more than noise; noise: may be noise; rare: too few samples to tell; ?: unknown\n");
   if (has_self)
-    out.write("self: the function itself changed by more than noise, without what it calls\n");
+    out.write("self: the function itself, without its callees, changed by more than noise\n");
   out.write(fmt::format("\n{}{}, largest first\n", words_for(options).changes,
                         has_all ? "" : " beyond noise"));
   if (!text.empty())
@@ -131,7 +131,7 @@ void write_rows(const picture::CallTree& tree, const Comparison& comparison, con
   if (options.top > 0 && rows > options.top)
     out.write(fmt::format("  and {} more (--top)\n", rows - options.top));
   if (left_out.count > 0)
-    out.write(fmt::format("{} changed by what may be noise, at most {} (--with-noise)\n",
+    out.write(fmt::format("{} with changes that may be noise, at most {} (--with-noise)\n",
                           plural(left_out.count, "other function"), signed_percent(left_out.most)));
 }
 

@@ -33,7 +33,7 @@ void report_input(const Profile& profile, const Options& options, const Io& io) 
   const folded::Count total = profile.tree.total(picture::kRoot);
   if ((options.total && *options.total < total) ||
       (options.perl_total > 0 && options.perl_total < total.as_double()))
-    io.note("--total: ignored, the counts add up to more");
+    io.note("--total: ignored, because the counts add up to more");
   constexpr std::uint64_t kFewest = 100;  // as flamegraph.pl
   if (!total.is_zero() && total.whole < kFewest) {
     std::string_view unit = options.page.count_name;
@@ -59,7 +59,7 @@ int report_no_stacks(const Profile& profile, const Options& options, const Io& i
   const std::string no_stacks = "no stack with a count in the input";
   flamesvg::draw_error(no_stacks, options, io.out);
   const bool is_other_text = profile.malformed.count > 0;
-  io.report(no_stacks + (is_other_text ? " (fold the text of profilers by stackfold first)" : ""));
+  io.report(no_stacks + (is_other_text ? " (fold a profiler's text with stackfold first)" : ""));
   return kUsage;
 }
 
@@ -113,7 +113,7 @@ int work(const CommandLine& line, Io& io) {
                                                 .perl = profile.perl ? &*profile.perl : nullptr},
                                                painter, io.out);
   if (drawn.replaced > 0)
-    io.note("replaced " + plural(drawn.replaced, "character") + " that XML cannot hold");
+    io.note("replaced " + plural(drawn.replaced, "character") + " that XML does not allow");
   if (drawn.is_without_tree)
     io.note("--embed: too small for the frames that are drawn: the page has no tree to zoom into");
   if (kept)

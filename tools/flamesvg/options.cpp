@@ -95,7 +95,7 @@ void read_shape(const CommandLine& line, Options& options) {
   options.reverse = line.has("reverse");
   options.folds_recursion = line.has("fold-recursion");
   if (options.folds_recursion && options.order == Order::kInput)
-    throw UsageError("--fold-recursion, --flamechart: only one of them");
+    throw UsageError("--fold-recursion, --flamechart: cannot be combined");
   if (!line.has("compat"))
     options.total = read_count(line, "total");
   options.lost = read_count(line, "lost").value_or(folded::Count{});
@@ -115,22 +115,22 @@ void add_options(po::options_description& options) {
       ("max-depth", text("N"), "merge frames deeper than N into one")  //
       ("colors,color", one_of("PALETTE", picture::palette_names()),
        ("palette: " + picture::palette_names() + " (default kind if names have marks, else warm)")
-           .c_str())                                                                  //
-      ("seed", text("N"), "random shades, reproducible for each N")                   //
-      ("negate", "swap the colours and signs of differences")                         //
-      ("fold-recursion", "merge frames of direct recursion into one")                 //
-      ("reverse", "reverse each stack, to merge stacks from the function that ran")   //
-      ("flamechart", "keep the order of the input, so that the x-axis is time")       //
-      ("sort", one_of("HOW", kOrders), "order frames by name (default) or by width")  //
-      ("total", text("COUNT"), "count of the whole width (default: the sum)")         //
-      ("factor", text("N"), "multiply the shown counts by N (default 1)")             //
+           .c_str())                                                                        //
+      ("seed", text("N"), "random shades, reproducible for each N")                         //
+      ("negate", "swap the colours and signs of differences")                               //
+      ("fold-recursion", "merge frames of direct recursion into one")                       //
+      ("reverse", "reverse each stack, to merge stacks from the function that ran")         //
+      ("flamechart", "keep the order of the input, so that the x-axis is time")             //
+      ("sort", one_of("HOW", kOrders), "order frames by name (default) or by width")        //
+      ("total", text("COUNT"), "count that the whole width represents (default: the sum)")  //
+      ("factor", text("N"), "multiply the shown counts by N (default 1)")                   //
       ("lost", text("COUNT"), "draw a frame for this number of lost samples");
 }
 
 void add_compatible_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options.add_options()                                                //
-      ("compat", "draw exactly as the script")                         //
+      ("compat", "draw exactly as the script does")                    //
       ("cp", "keep the colours of functions in the file palette.map")  //
       ("hash", "choose similar shades for similar names")              //
       ("random", "choose random shades")                               //

@@ -64,7 +64,7 @@ std::string summary_text(const CallTree& tree, folded::Count whole, const Option
   picture::FunctionCounts functions = picture::function_counts(tree, tree.selves(), tree.totals());
   if (options.reverse)  // the function that ran is the root's child
     functions.self = totals_on_root(tree);
-  return fmt::format("{} {} in {}, {}. Largest by themselves: {}. Largest with what they call: {}.",
+  return fmt::format("{} {} in {}, {}. Largest self: {}. Largest total: {}.",
                      grouped_count(tree.total(kRoot), options.factor), options.page.count_name,
                      grouped_plural(stacks_of(tree), "stack"),
                      grouped_plural(tree.size() - 1, "frame"),

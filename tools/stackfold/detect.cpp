@@ -38,8 +38,9 @@ const Format& detect(Input& input) {
   if (head.size() == kLookBytes && head.find('\n') == head.npos)
     return folded_format();  // a stack may be this long; its reader reports malformed lines
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
-  throw Error(fmt::format("{}: unknown format; first line: {} (name it: stackfold --from FORMAT)",
-                          input.name(), in_quotes(head.substr(0, head.find_first_of("\r\n")))));
+  throw Error(
+      fmt::format("{}: unknown format; first line: {} (specify it: stackfold --from FORMAT)",
+                  input.name(), in_quotes(head.substr(0, head.find_first_of("\r\n")))));
 }
 
 }  // namespace pe::fold

@@ -58,8 +58,8 @@ bool merge_sorted(std::vector<Input> inputs, const Options& options, Io& io) {
     io.report("some counts exceed 2^64 and were capped");
   if (merge.out_of_order() > 0)
     io.report(
-        fmt::format("--merge-sorted: {} out of order, so that stacks can come twice; "
-                    "first: {}: fold each input first",
+        fmt::format("--merge-sorted: {} out of order, so stacks may appear twice; first: {}: fold "
+                    "each input first",
                     plural(merge.out_of_order(), "line"), merge.first_out_of_order()));
   if (const auto& totals = options.strips_names ? stripped.totals : merge.totals();
       options.with_stats)

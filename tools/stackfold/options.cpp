@@ -36,7 +36,7 @@ void refuse_with_to(const CommandLine& line) {
   for (const char* option : {"compat", "all-events", "every", "pid", "tid", "weight", "unnamed",
                              "span", "longer", "strip-names"})
     if (line.has(option))
-      throw UsageError(fmt::format("--{}: not with --to", option));
+      throw UsageError(fmt::format("--{}: cannot be combined with --to", option));
 }
 
 void set_weight(Options& options, const CommandLine& line) {
@@ -80,7 +80,7 @@ void add_options(po::options_description& options) {
       ("all-events", "fold all events; the root frame is the event")                    //
       ("time", text("FROM,TO"), "fold the samples between two times in seconds")        //
       ("every", text("TIME"), "divide counts by time: the root frame is the time")      //
-      ("span", text("FUNC"), "fold only what happens inside calls of FUNC")             //
+      ("span", text("FUNC"), "fold only what happens inside calls to FUNC")             //
       ("longer", text("TIME"), "fold only what happens inside calls longer than TIME")  //
       ("include", texts("REGEX"), "fold only stacks with a frame that matches")         //
       ("exclude", texts("REGEX"), "leave out stacks with a frame that matches")         //
@@ -101,13 +101,13 @@ void add_options(po::options_description& options) {
 }
 
 void add_compatible_options(po::options_description& options) {
-  options.add_options()                                                 //
-      ("compat", "fold the text of perf script exactly as the script")  //
-      ("kernel", "mark kernel frames by _[k]")                          //
-      ("jit", "mark JIT-compiled frames by _[j]")                       //
-      ("all", "both of these")                                          //
-      ("addrs", "show the addresses of frames without a name")          //
-      ("pid", "add the process id to the root frame: comm-PID")         //
+  options.add_options()                                                      //
+      ("compat", "fold the text of perf script exactly as the script does")  //
+      ("kernel", "mark kernel frames with _[k]")                             //
+      ("jit", "mark JIT-compiled frames with _[j]")                          //
+      ("all", "mark both kernel and JIT-compiled frames")                    //
+      ("addrs", "show the addresses of frames without a name")               //
+      ("pid", "add the process id to the root frame: comm-PID")              //
       ("tid", "add process and thread ids to the root frame: comm-PID/TID");
 }
 
@@ -129,7 +129,7 @@ bool read_merge_options(const CommandLine& line, Options& options) {
   for (const auto& option : all.options()) {
     const std::string& name = option->long_name();
     if (name != "merge-sorted" && name != "stats" && name != "strip-names" && line.has(name))
-      throw UsageError(fmt::format("--{}: not with --merge-sorted", name));
+      throw UsageError(fmt::format("--{}: cannot be combined with --merge-sorted", name));
   }
   return true;
 }
@@ -138,7 +138,7 @@ bool read_merge_options(const CommandLine& line, Options& options) {
 void read_calls(const CommandLine& line, Options& options) {
   options.chooses_calls = line.has("span") || line.has("longer");
   if (options.chooses_calls && options.is_perl)
-    throw UsageError("--span, --longer: not with --compat");
+    throw UsageError("--span, --longer: cannot be combined with --compat");
   if (const auto* function = line.text("span"))
     options.span = *function;
   if (const auto* text = line.text("longer")) {
@@ -156,7 +156,7 @@ void read_times(const CommandLine& line, Options& options) {
   if (const auto* step = line.text("every")) {
     options.every_ns = parse_every(*step);
     if (options.is_perl)
-      throw UsageError("--every: not with --compat");
+      throw UsageError("--every: cannot be combined with --compat");
   }
   if (line.has("pid"))
     options.root = RootName::kCommPid;
@@ -182,21 +182,21 @@ Options read_options(const CommandLine& line) {
     options.marks.kernel = options.marks.jit = true;
   options.is_perl = line.has("compat");
   if (options.strips_names && options.is_perl)
-    throw UsageError("--strip-names: not with --compat");
+    throw UsageError("--strip-names: cannot be combined with --compat");
   options.with_addresses = line.has("addrs");
   options.with_inlined = line.has("inline");
   options.with_context = line.has("context");
   options.with_lines = line.has("lines");
   options.with_modules = line.has("modules");
   if (options.with_modules && options.is_perl)
-    throw UsageError("--modules: not with --compat");
+    throw UsageError("--modules: cannot be combined with --compat");
   read_times(line, options);
   read_calls(line, options);
   if (options.with_context && !options.with_inlined && !options.is_perl)
     throw UsageError("--context: only with --inline");
   options.all_events = line.has("all-events");
   if (options.all_events && line.has("event"))
-    throw UsageError("--all-events: not with --event");
+    throw UsageError("--all-events: cannot be combined with --event");
   if (const auto* name = line.text("from"))
     options.from = &find_choice("from", formats(), *name);
   if (const auto* name = line.text("to")) {

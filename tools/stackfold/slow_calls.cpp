@@ -64,7 +64,7 @@ std::string describe(const SlowCallReport& report, std::uint64_t longer_ns) {
   };
   leave_out(report.in_fast, " of shorter calls");
   leave_out(report.in_left, " since the start of calls whose end is unknown");
-  leave_out(report.outside, " outside of calls");
+  leave_out(report.outside, " outside calls");
   return text + left_out;
 }
 
@@ -94,7 +94,7 @@ void SlowCalls::choose(const stream::Session& session) {
   if (functions.empty())
     throw Error(input_ + ": the recording has no calls (record them: pe-record --span FUNC)");
   if (!wanted_ && functions.size() > 1)
-    throw Error(fmt::format("{}: --longer: choose a function by --span: {}", input_,
+    throw Error(fmt::format("{}: --longer: choose a function with --span: {}", input_,
                             fmt::join(functions, ", ")));
   const auto meant = wanted_ ? std::ranges::find_if(functions,
                                                     [this](const std::string& function) {
@@ -102,7 +102,7 @@ void SlowCalls::choose(const stream::Session& session) {
                                                     })
                              : functions.begin();
   if (meant == functions.end())
-    throw Error(fmt::format("{}: no calls of '{}' in the recording (it has {})", input_, *wanted_,
+    throw Error(fmt::format("{}: no calls to '{}' in the recording (it has {})", input_, *wanted_,
                             fmt::join(functions, ", ")));
   report_.function = *meant;
   function_ = spans_.index_of(*meant);

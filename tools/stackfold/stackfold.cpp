@@ -45,7 +45,7 @@ void add_left_out(std::string& text, const Report& report, const fold::Options& 
   if (report.other_events > 0 && !options.event)
     add_to(text, other_events(report.other_events, report.folded_event));
   if (report.outside_time > 0)
-    add_to(text, plural(report.outside_time, "sample") + " outside of --time left out");
+    add_to(text, plural(report.outside_time, "sample") + " outside --time left out");
   if (report.without_time > 0)
     add_to(text, plural(report.without_time, "sample") + " without a time left out");
 }
@@ -127,8 +127,8 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
   else if (!report.unit.empty() && report.unit != taken.unit &&
            options.weight == fold::Weight::kByUnit)
     io.note(
-        fmt::format("{} counts {}, an input before it {}: their sums mean nothing (choose one by "
-                    "--event, or give --weight period)",
+        fmt::format("{} counts {}, an earlier input {}: their sum is meaningless (choose one with "
+                    "--event, or use --weight period)",
                     input.name(), report.unit, taken.unit));
   return report_stream(report, input, options, io);
 }
@@ -189,8 +189,9 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
   if (report.is_empty_profile)
     io.note(input.name() + ": 0 samples in it");
   if (!is_right && report.ignored_lines == 0 && report.left_out.empty() && report.damage.empty())
-    io.report(fmt::format("{}: no stack in the format {} (name another: stackfold --from FORMAT)",
-                          input.name(), format.name));
+    io.report(
+        fmt::format("{}: no stack in the format {} (specify another: stackfold --from FORMAT)",
+                    input.name(), format.name));
   return report.damage.empty() && is_right;
 }
 
@@ -228,8 +229,8 @@ void refuse_stream_options(const fold::Options& options, const std::string& inpu
                                                {options.with_lines, "lines"},
                                                {options.is_recursive, "recursive"}});
   if (options.to != nullptr && !option.empty())
-    throw Error(
-        fmt::format("{}: --{}: not with --to, which keeps modules and lines", input, option));
+    throw Error(fmt::format("{}: --{}: cannot be combined with --to, which keeps modules and lines",
+                            input, option));
 }
 
 /// Throws Error if an option needs data that the format does not have.

@@ -32,7 +32,7 @@ void check_alternatives(const CommandLine& line, std::initializer_list<const cha
     if (!line.has(option))
       continue;
     if (given != nullptr)
-      throw UsageError(fmt::format("--{}, --{}: only one of them", given, option));
+      throw UsageError(fmt::format("--{}, --{}: cannot be combined", given, option));
     given = option;
   }
 }
@@ -112,15 +112,15 @@ void add_options(po::options_description& options) {
       ("callees", text("FN"), "show the callees of FN")                                         //
       ("tree", "show the call tree under each hot function, or of --callers, --callees")        //
       ("by", one_of("WHAT", kBys), "count by comm, module or thread, not by function")          //
-      ("spans", "show how long calls took, in a sample stream of pe-record --span")             //
+      ("spans", "show how long calls took, from a sample stream of pe-record --span")           //
       ("percent-limit", text("N"),
-       "leave out lines below N % of everything (default 0, with --tree 0.5)")                 //
-      ("max-depth", text("N"), "maximum depth of a call tree in frames (default 128)")         //
-      ("columns", text("N"), "shorten names to fit N columns (default: those of a terminal)")  //
-      ("json", "write JSON")                                                                   //
-      ("tsv", "write tab-separated columns")                                                   //
-      ("hints", "show advice for well-known functions")                                        //
-      ("hints-file", texts("FILE"), "the same, with the rules of FILE first (repeatable)")     //
+       "leave out lines below N % of everything (default 0, with --tree 0.5)")                   //
+      ("max-depth", text("N"), "maximum depth of a call tree in frames (default 128)")           //
+      ("columns", text("N"), "shorten names to fit N columns (default: those of a terminal)")    //
+      ("json", "write JSON")                                                                     //
+      ("tsv", "write tab-separated columns")                                                     //
+      ("hints", "show advice for well-known functions")                                          //
+      ("hints-file", texts("FILE"), "the same, but apply the rules of FILE first (repeatable)")  //
       ("color", one_of("WHEN", kWhens), "colours: always, never, or auto: on a terminal (default)");
 }
 
@@ -135,7 +135,7 @@ Options read_options(const CommandLine& line) {
   for (const char* option : {"self", "total", "callers", "callees", "tree", "by", "percent-limit",
                              "max-depth", "hints", "hints-file"})
     if (options.has_spans && line.has(option))
-      throw UsageError(fmt::format("--{}: not with --spans", option));
+      throw UsageError(fmt::format("--{}: cannot be combined with --spans", option));
   options.color = choose(line, "color", kWhens, When::kAuto);
   options.hint_files = line.texts("hints-file");
   options.has_hints = line.has("hints") || line.has("hints-file");

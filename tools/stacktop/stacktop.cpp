@@ -50,7 +50,7 @@ void report_input(const Profile& profile, const Io& io) {
     io.note(profile.malformed.describe());
   const std::string no_stacks =
       std::string("no stack with a count in the input") +
-      (profile.malformed.count > 0 ? " (fold the text of profilers by stackfold first)" : "");
+      (profile.malformed.count > 0 ? " (fold a profiler's text with stackfold first)" : "");
   if (profile.malformed.count > 0 && tree.size() == 1 && total.is_zero())
     throw Error(no_stacks);
   if (profile.malformed.is_two_columns)
@@ -71,7 +71,7 @@ Hints read_hints(const Options& options, const Io& io) {
     io.note(fmt::format("hints: ignored {}; first: {}", plural(hints.ignored(), "line"),
                         hints.first_ignored()));
   if (hints.size() == 0)
-    io.note("--hints: the file of hints is not installed");
+    io.note("--hints: the hints file is not installed");
   return hints;
 }
 

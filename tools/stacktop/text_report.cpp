@@ -160,10 +160,10 @@ class TextWriter {
 
   void write_deeper() {
     if (report_.deeper > 0)
-      put(colored(kDim, fmt::format("({} on below the greatest depth: --max-depth)",
+      put(colored(kDim, fmt::format("({} below the maximum depth: --max-depth)",
                                     report_.deeper == 1
-                                        ? "1 branch goes"
-                                        : fmt::format("{} branches go", report_.deeper))) +
+                                        ? "1 branch continues"
+                                        : fmt::format("{} branches continue", report_.deeper))) +
           "\n");
   }
 

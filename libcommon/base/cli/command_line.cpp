@@ -94,12 +94,12 @@ po::options_description own_options(const Tool& tool) {
   po::options_description options;
   tool.add_options(options);
   if (tool.is_filter)
-    options.add_options()                                             //
-        ("output,o", po::value<std::string>()->value_name("FILE"),    //
-         "write to FILE, not to standard output")                     //
-        ("quiet,q", "print errors only, no summaries and warnings");  //
-  options.add_options()                                               //
-      ("help,h", "print this help and exit")                          //
+    options.add_options()                                            //
+        ("output,o", po::value<std::string>()->value_name("FILE"),   //
+         "write to FILE instead of standard output")                 //
+        ("quiet,q", "print only errors, no summaries or warnings");  //
+  options.add_options()                                              //
+      ("help,h", "print this help and exit")                         //
       ("version,V", "print the version and exit");
   return options;
 }

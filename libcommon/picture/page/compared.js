@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 const Noise = { UNKNOWN: 0, TOO_RARE: 1, WITHIN: 2, BEYOND: 3 };
-const NOISE_TEXTS = ['noise not known', 'too rare to tell', 'may be noise', 'more than noise'];
+const NOISE_TEXTS = ['noise unknown', 'too rare to tell', 'may be noise', 'more than noise'];
 
 const TINT = 0.19;  // fraction of the strongest colour
 

@@ -68,8 +68,8 @@ function ownCount(node) {
 
 function gapText(tree) {
   if (tree.isFromEnds)
-    return 'frames counted fewer than ' + countText(Math.ceil(wholeOf(tree) * LEAST_PART)) + ', summed up';
-  return 'frames counted fewer than ' + countText(tree.smallest) + ', not in this file';
+    return 'frames with fewer than ' + countText(Math.ceil(wholeOf(tree) * LEAST_PART)) + ', summed up';
+  return 'frames with fewer than ' + countText(tree.smallest) + ', not in this file';
 }
 
 function titleOf(node) {

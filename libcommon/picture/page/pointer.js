@@ -48,14 +48,14 @@ function hintText() {
   const { leftOut, smallest } = view.tree;
   return timeMap.selectionText() + fixedTexts.details + (view.rowsLeftOut === 0 ? '' :
     ' ' + grouped(view.rowsLeftOut) + ' deeper rows are narrow in this view: zoom to see them.') + (leftOut === 0 ? '' :
-    ' Grey gaps are ' + grouped(leftOut) + ' frames counted fewer than ' + countText(smallest) + ', not in this file.');
+    ' Grey gaps are ' + grouped(leftOut) + ' frames with fewer than ' + countText(smallest) + ', not in this file.');
 }
 
 function showDetails(node) {
   const { details } = parts;
   const text = node < 0 ? hintText() : (view.tree.titles !== null ? describe(node) :
     countsOf(node) + ' \u2014 ' + nameType + shortened(titleOf(node), MOST_NAME)) +
-    (rowsBeyond(node) > 0 ? ' (click to see ' + grouped(rowsBeyond(node)) + ' rows more)' : '');
+    (rowsBeyond(node) > 0 ? ' (click to see ' + grouped(rowsBeyond(node)) + ' more rows)' : '');
   if (details.textContent !== text)
     details.textContent = text;
   details.classList.toggle('hint', node < 0);

@@ -36,7 +36,7 @@ async function copy(text) {
     const isDone = document.execCommand('copy');
     field.remove();
     if (!isDone) {
-      tools.report('The browser did not allow to copy');
+      tools.report('The browser did not allow copying');
       return;
     }
   }

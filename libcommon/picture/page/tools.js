@@ -25,9 +25,9 @@ const ACTIONS = [
   { key: 'a', label: 'Widths: after', is: () => isSide('after'), isPossible: () => isCompared(), run: () => toggleSide('after') },
   { key: 'u', label: 'Colours by counts, not shares', is: () => view.tree.compared.byCount, isPossible: () => isCompared(),
     run: () => toggleCompared('byCount') },
-  { key: 'o', label: 'Dim what may be noise', is: () => view.tree.compared.dimsNoise, isPossible: () => isCompared(),
+  { key: 'o', label: 'Dim changes that may be noise', is: () => view.tree.compared.dimsNoise, isPossible: () => isCompared(),
     run: () => toggleCompared('dimsNoise') },
-  { key: 'm', label: 'Compare with the time dragged over next', id: 'compare', is: () => timeMap.compares, isPossible: () => timeline.steps > 1,
+  { key: 'm', label: 'Compare with the next time that you drag over', id: 'compare', is: () => timeMap.compares, isPossible: () => timeline.steps > 1,
     run: () => timeMap.toggleCompares() },
   { key: 't', label: 'Table of functions', id: 'table', is: () => side.isOpen('functions'), run: () => side.toggle('functions') },
   { key: 'p', label: 'Facts of the profile', is: () => side.isOpen('facts'), isPossible: () => facts.length > 0, run: () => side.toggle('facts') },
@@ -77,8 +77,8 @@ function perform(action) {
 // Lists the keys that are not those of an action.
 const OTHER_KEYS = [
   ['/ or Ctrl-F', 'Search; ";" separates several terms'], ['Enter, F3', 'Next match; with Shift the previous'],
-  ['Ctrl-I', 'Search without regard to case'], ['Arrows, Home', 'Move between callers, callees and siblings'],
-  ['Arrows on the map', 'Select time; with Shift more, with Control to compare'],
+  ['Ctrl-I', 'Toggle case sensitivity of the search'], ['Arrows, Home', 'Move between callers, callees and siblings'],
+  ['Arrows on the timeline', 'Select time; with Shift more, with Control to compare'],
   ['Enter, Space', 'Zoom to the frame'], ['Escape', 'End search, menu and zoom'],
 ];
 

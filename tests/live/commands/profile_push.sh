@@ -154,7 +154,7 @@ begin s4 --timeout 3000
 await "[ \"\$(requests a)\" -gt $((before + 1)) ]" || fail 'no request'
 expect 'on its way' 1700000660250-1700000720250-0.pprof.gz "$(cd s4/sending && echo *)"
 push s4 2>err2; expect 'a second sender' 1 $?
-expect 'a second sender' 'profile-push: s4: another profile-push sends from here' "$(tail -n 1 err2)"
+expect 'a second sender' 'profile-push: s4: another profile-push is sending from here' "$(tail -n 1 err2)"
 kill -9 "$sender"
 end 2>/dev/null
 expect 'killed' 0 "$(find s4 -maxdepth 1 -name '*.gz' | wc -l)"

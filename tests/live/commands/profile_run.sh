@@ -42,7 +42,7 @@ in_runs list >"$dir/out"
 has list "$(basename "$second")" "$dir/out"
 
 in_runs diff --before "$(basename "$first")" --after "$second" >"$dir/out" || fail 'diff: status'
-has diff 'changes of shares beyond noise, largest first' "$dir/out"
+has diff 'changes in shares beyond noise, largest first' "$dir/out"
 xmllint --noout "$(tail -n 1 "$dir/out")" || fail 'diff: not well-formed'
 in_runs trend fifty >"$dir/out" || fail 'trend: status'
 has trend 'share of fifty in 2 runs' "$dir/out"
@@ -66,7 +66,7 @@ printf 'main;a 10\nmain;b 10\n' >"$dir/few/stacks.folded"
 printf 'main;a 6\nmain;b 14\n' >"$dir/fewer/stacks.folded"
 in_runs ci --shares --baseline "$dir/few" --run "$dir/fewer" --fail-over 5% >"$dir/out" 2>"$dir/err"; expect 'ci of what may be noise' 0 $?
 has ci '## Profile: no share grew for sure' "$dir/out"
-has ci '    flamediff: b grew from 50.00% to 70.00%, which so few samples cannot tell from noise (20 and 20)' "$dir/out"
+has ci '    flamediff: b grew from 50.00% to 70.00%, but there are too few samples to tell this from noise (20 and 20)' "$dir/out"
 
 # A function grew; the names are malicious to shells, terminals, Markdown, XML and awk.
 # shellcheck disable=SC2016 # they are not to be expanded
@@ -134,7 +134,7 @@ pr analyze --output "$clones" | grep -q Work::thirty || fail 'the latest run is 
 mv "$clones/2003-01-01T00-00-00Z" "$clones/2000-01-01T00-00-00Z"
 mkdir "$clones/.capture-1"
 pr list --output "$clones" 2>"$dir/out2" >"$dir/out"
-has 'list, drafts' 'not finished: 1 capture,' "$dir/out2"
+has 'list, drafts' 'unfinished: 1 capture,' "$dir/out2"
 rmdir "$clones/.capture-1"
 # list marks folders that are not complete runs.
 mkdir "$clones/2004-01-01T00-00-00Z"
@@ -210,7 +210,7 @@ at_least 'hours kept' 2 ${#hours[@]}
 within 'watched share' 50 "$(share ';work;fifty' "${hours[-1]}")" 12
 has watch 'alert: fifty: ' "$dir/err"
 hasnt watch 'alert: thirty: ' "$dir/err"
-expect 'a limit of no function is told once' 1 "$(grep -c -e '--limit no_such=20%: no function of this name' "$dir/err")"
+expect 'a limit of no function is told once' 1 "$(grep -c -e '--limit no_such=20%: no function has this name so far' "$dir/err")"
 # The recorder prints the same message in every interval.
 mkdir "$dir/bin"
 printf '#!/bin/sh\necho "pe-record: $$ processes could not be read" >&2\nexec "%s" "$@"\n' "$(command -v pe-record)" >"$dir/bin/pe-record"
@@ -254,12 +254,12 @@ usage() {  # MESSAGE ARGUMENT...
 }
 usage "unknown command 'dance'" dance
 usage "unrecognised option '--no-such'" list --no-such x
-usage '--duration: a value is missing' capture --duration
+usage '--duration: needs a value' capture --duration
 usage "--duration: not a number of seconds: '-1'" capture --duration -1
-usage "is missing" capture
-usage 'only one of them' capture --pid 1 -- true
-usage '--baseline is missing' ci
-usage "unexpected 'true'; a program follows --" list true
+usage "nothing to record: give a program" capture
+usage 'cannot be combined' capture --pid 1 -- true
+usage 'ci: needs --baseline or --baseline-workload' ci
+usage "unexpected 'true'; put -- before a program" list true
 pr analyze --output "$dir/none" 2>"$dir/err"; expect 'no runs' 1 $?
 has 'no runs' "no latest run with samples in '$dir/none'" "$dir/err"
 pr --help >/dev/full 2>/dev/null && fail 'a full disk looks like success'

@@ -43,7 +43,7 @@ done
 # Each order costs ten times as much, although no function's share changes.  (On a busy machine, CPU times differ by a
 # factor of almost two, which three runs cannot tell from a change.)
 expect "cost of an order, '$(cat err)'" 3 $status
-has 'cost of an order' 'changes of the cost of a unit of work beyond noise, largest first' out
+has 'cost of an order' 'changes in the cost per unit of work beyond noise, largest first' out
 has 'cost of an order' 'everything grew from 100.00%' err
 has 'cost of an order' '| baseline |' out
 expect 'rows of the table' 6 "$(grep -cE '^\| (baseline|now) ' out)"
@@ -53,12 +53,12 @@ has 'the program is heard' 'did 40000 orders in all' err
 # The user compares the same two runs by hand.
 first=$(pr list --output turns | awk 'NR == 2 { print $1 }') second=$(pr list --output turns | awk 'NR == 3 { print $1 }')
 pr diff --output turns --before "$first" --after "$second" --svg diff.svg >out 2>err || fail "diff: $(cat err)"
-has diff 'cost of a unit of work: before ' out
+has diff 'cost per unit of work: before ' out
 xmllint --noout diff.svg || fail 'diff: not well-formed'
 sed -i 's/^  "work": .*/  "work": null,/' "turns/$first/meta.json"
 pr diff --output turns --before "$first" --after "$second" --svg diff.svg >out 2>err || fail "diff: $(cat err)"
-has diff 'changes of shares beyond noise, largest first' out
-hasnt diff 'cost of a unit' out
+has diff 'changes in shares beyond noise, largest first' out
+hasnt diff 'cost per unit' out
 
 # Stored runs as programs leave them: five of each side, whose program took 1,000 samples and a little more or less.
 # One function gets faster, and no other changes: shares of all others grow, but nothing costs more.
@@ -95,7 +95,7 @@ has 'shares of a pure improvement' '## Profile: shares grew' out
 has 'shares of a pure improvement' 'parse_order grew from 38.30% to 47.88%' err
 side slower 383 380 prog2  # and renamed
 gate -- old slower; expect 'a slower function' 3 $?
-has 'a slower function' 'hash grew from 31.70% to 38.00% of what was counted before' err
+has 'a slower function' 'hash grew from 31.70% to 38.00% of the earlier count' err
 grep -q '^    .* sure .*  hash$' out || fail "a slower function: not sure in the table: $(cat out)"
 grep -q 'parse_order grew\|prog2 grew\|print grew' err && fail "a slower function: others grew: $(cat err)"
 side renamed 383 317 prog-2.0
@@ -107,9 +107,9 @@ usage() {  # MESSAGE ARGUMENT...
   "$PE_SCRIPTS/profile_run" "${@:2}" >out 2>err; expect "status of ${*:2}" 2 $?
   has "${*:2}" "$1" err
 }
-usage '--baseline-workload is missing' ci --runs 2 -- true
+usage '--runs: needs --baseline-workload' ci --runs 2 -- true
 usage "--runs: not a number above 0: '0'" ci --runs 0 -- true
-usage '--baseline, --baseline-workload: only one of them' ci --baseline-workload true --baseline latest -- true
+usage '--baseline, --baseline-workload: cannot be combined' ci --baseline-workload true --baseline latest -- true
 usage "--work: not a regular expression: '('" ci --work '('
 usage '--work: only with capture or ci' list --work x
 pr capture --output none --work 'no ([0-9]+) such' -- "$PE_WORKLOAD" shares 0.2 >out 2>err; expect 'no work told' 0 $?

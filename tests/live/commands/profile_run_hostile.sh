@@ -23,7 +23,7 @@ expect 'functions that bash exports' odd "$(env 'BASH_FUNC_odd%%=() { :; }' "$PE
 
 # The disk fills up: a limit on the size of files fails the same calls.
 (ulimit -f 24; trap '' XFSZ; pr capture --output full -- "$PE_WORKLOAD" shares 0.1 >out 2>err; expect 'a full disk' 125 $?; finish) || failed=1
-has 'a full disk' 'the run could not be written; what was recorded is kept in full/.capture-' err
+has 'a full disk' 'the run could not be written; the recording is kept in full/.capture-' err
 expect 'what is kept' 'messages.txt raw.pe' "$(cd full/.capture-* && echo *)"
 
 # profile_run writes to devices, pipes and descriptors in place, so they stay.  It replaces a link to a file.

@@ -82,7 +82,7 @@ kill -9 $watch
 await "! kill -0 $sender 2>/dev/null"
 wait $watch 2>/dev/null
 pr watch --output u --pid $target --rate 499 --interval 0.5 --duration 0.5 --push "$url" 2>err || fail "after it was killed: $(cat err)"
-has 'after it was killed' 'a watch was killed here' err
+has 'after it was killed' 'an earlier watch was killed' err
 expect 'what the killed one left' '' "$(find u/watch -name '.chunk-*')"
 
 # Wrong options are reported before the recording starts.
@@ -90,7 +90,7 @@ pr watch --output t --pid $target --push "$url" --push-label 'a b=c' 2>err; expe
 pr watch --output t --pid $target --push http://example.com 2>err; expect 'http' 2 $?
 has http 'profile-push: --url: http shows profiles' err
 pr watch --output t --pid $target --push-name x 2>err; expect 'a name without a server' 2 $?
-has 'a name without a server' '--push is missing' err
+has 'a name without a server' 'options for sending profiles need --push' err
 expect 'nothing recorded' '' "$(find t -name '*.folded' 2>/dev/null)"
 kill $target $server
 wait $target $server 2>/dev/null

@@ -31,7 +31,7 @@ for tool in pe-symbolize stackfold flamesvg stacktop; do
   kill_stage $tool
   PATH=$dir/bin:$PATH "$PE_SCRIPTS/profile_run" capture --output "kept-$tool" -- "$PE_WORKLOAD" shares 0.2 >out 2>err
   expect "capture, $tool killed" 125 $?
-  has "capture, $tool killed" 'the run could not be written; what was recorded is kept in ' err
+  has "capture, $tool killed" 'the run could not be written; the recording is kept in ' err
   "$PE_SCRIPTS/profile_run" list --output "kept-$tool" >out 2>err
   expect "capture, $tool killed: runs" 1 "$(wc -l <out)"
 done
@@ -45,10 +45,10 @@ printf '#!/bin/bash\n[[ $* != *-o* ]] || "%s" "$@" 2>/dev/null\nout=$(grep -oz "
 chmod +x bin/pe-record
 PATH=$dir/bin:$PATH "$PE_SCRIPTS/profile_run" capture --output killed -- "$PE_WORKLOAD" shares 0.2 >out 2>err
 expect 'capture, pe-record killed' 125 $?
-has 'capture, pe-record killed' 'pe-record did not end properly (exit status 137), so the run is incomplete' err
+has 'capture, pe-record killed' 'pe-record failed (exit status 137), so the run is incomplete' err
 "$PE_SCRIPTS/profile_run" list --output killed >out 2>err
 expect 'capture, pe-record killed: runs' 1 "$(wc -l <out)"
-has 'capture, pe-record killed' 'not finished: 1 capture,' err
+has 'capture, pe-record killed' 'unfinished: 1 capture,' err
 echo '<svg class="flamegraph">old' >old.svg
 PATH=$dir/bin:$PATH "$PE_SCRIPTS/flamegraph" old.svg -- "$PE_WORKLOAD" shares 0.2 >out 2>err
 expect 'flamegraph, pe-record killed' 125 $?

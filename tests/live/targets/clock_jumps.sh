@@ -95,7 +95,7 @@ mkdir -p b/watch
 for hour in 2001-01-01T00 2099-01-01T00 2099-01-01T01; do echo 'a 1' >"b/watch/${hour}Z.folded"; done
 begin_watch b --duration 0.3 --keep 3
 wait $watcher; expect 'set back: status' 0 $?
-expect 'set back: lines that say so' 1 "$(grep -c 'profile_run: watch: the clock was set back: files of hours to come, from b/watch/2099-01-01T00Z.folded on' err)"
+expect 'set back: lines that say so' 1 "$(grep -c 'profile_run: watch: the clock was set back: files of future hours, from b/watch/2099-01-01T00Z.folded on' err)"
 expect 'set back: the first of the hours to come goes' '2001-01-01T00Z.folded 2099-01-01T01Z.folded' \
   "$(cd b/watch && echo 2001* 2099*)"
 at_least 'set back: what was recorded now' 1 "$(weight b/watch/2[0-9][1-8]*.folded)"

@@ -156,21 +156,13 @@ BOOST_AUTO_TEST_CASE(quiet_filters_report_only_errors) {
 
 BOOST_AUTO_TEST_CASE(an_old_spelling_means_the_option_and_is_not_in_the_help) {
   BOOST_TEST(run_tool(kWriter, {"--colour", "red", "a ", "0"}).out == "a red");
-  BOOST_TEST(run_tool(kWriter, {"--help"}).out ==
-             "Usage: writer [FILE]...\n"
-             "Writes.\n"
-             "\n"
-             "Options:\n"
-             "      --color NAME          colour\n"
-             "  -o, --output FILE         write to FILE, not to standard output\n"
-             "  -q, --quiet               print errors only, no summaries and warnings\n"
-             "  -h, --help                print this help and exit\n"
-             "  -V, --version             print the version and exit\n"
-             "\n"
-             "Compatibility with writer.pl:\n"
-             "      --compat              as it\n"
-             "\n"
-             "More in writer(1).\n");
+  BOOST_TEST(
+      run_tool(kWriter, {"--help"}).out ==
+      "Usage: writer [FILE]...\nWrites.\n\nOptions:\n      --color NAME          colour\n  -o, "
+      "--output FILE         write to FILE instead of standard output\n  -q, --quiet               "
+      "print only errors, no summaries or warnings\n  -h, --help                print this help "
+      "and exit\n  -V, --version             print the version and exit\n\nCompatibility with "
+      "writer.pl:\n      --compat              as it\n\nMore in writer(1).\n");
 }
 
 BOOST_AUTO_TEST_CASE(help_lists_every_option_within_80_columns) {

@@ -17,8 +17,8 @@ _STDOUT = "/dev/stdout"
 FORMS, DEFAULT = ("svg", "folded"), "diff.svg"
 OPTIONS = (
     Option("top", "n", "N", "rows of the table (default 20)"),
-    Option("with-noise", "", "", "print changes that may be noise, too"),
-    Option("fail-over", "", "N%", "exit with status 3 if a function grew by more, beyond noise"),
+    Option("with-noise", "", "", "also print changes that may be noise"),
+    Option("fail-over", "", "N%", "exit with status 3 if a function's share grew by more than N%, beyond noise"),
     Option("absolute", "", "", "compare counts, not shares of each profile"),
     Option("no-strip", "", "", "keep parts of names that differ between builds and runs, and the names of renamed programs"),
     *outputs.options(FORMS, DEFAULT),
@@ -67,4 +67,4 @@ def write(tools: pipeline.Tools, output: outputs.Output, how: Sequence[str], sid
     """Writes the difference as a flame graph, or as folded text with two counts."""
     form = ["--folded"] if output.form == "folded" else []
     if not outputs.write(tools, output, [["flamediff", *form, *how, "--", *sides]]):
-        raise Failure(f"{output.path}: not drawn: the profiles are empty")
+        raise Failure(f"{output.path}: not drawn, because the profiles are empty")

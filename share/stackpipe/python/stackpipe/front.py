@@ -14,11 +14,11 @@ NAME = "stackpipe"
 COMMANDS = {
     "record": ("record", "record where CPU time goes, and draw a flame graph", "stackpipe"),
     "waits": ("waits", "the same, including the time that threads wait", "hotcold"),
-    "heap": ("heap", "draw a program's memory peak, leaks and allocations", "malloctrace"),
+    "heap": ("heap", "draw a program's peak memory, leaks and allocations", "malloctrace"),
     "diff": ("diff", "show the differences between two profiles", "flamediff"),
-    "top": ("top", "print the functions that use the most", "stacktop"),
+    "top": ("top", "print the hottest functions", "stacktop"),
     "check": ("front", "report what can be recorded here, and what is missing", "pe-record"),
-    "runs": ("runs.commands", "keep, list and compare profiles, watch a server, gate merges", "profile_run"),
+    "runs": ("runs.commands", "keep, list and compare profiles, watch a server, fail slow merges", "profile_run"),
     "merge": ("merge.merge_fleet", "add up folded text from many machines", "merge_fleet"),
     "help": ("front", "open the manual page of a command or a tool", "stackpipe"),
 }

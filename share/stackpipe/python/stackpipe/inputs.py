@@ -53,7 +53,7 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
     if path.endswith(".folded"):
         return path
     if b"<svg" in head:
-        raise Failure(f"{name}: a drawing, not a profile; record with -o FILE.folded or FILE.pe, and use that file")
+        raise Failure(f"{name}: a flame graph, not a profile; record with -o FILE.folded or FILE.pe, and use that file")
     is_stream = head.startswith(_STREAM)
     fold = ["stackfold", "--annotate", *(["--event", _PEAK] if is_heap(path) else [])]
     stages = [["pe-symbolize", path], [*fold, "-"]] if is_stream else [[*fold, path]]

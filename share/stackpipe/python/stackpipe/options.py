@@ -75,7 +75,7 @@ def read(options: Sequence[Option], arguments: Sequence[str], check: Callable[[s
             try:
                 value = next(words)
             except StopIteration:
-                raise UsageError(f"{word}: a value is missing") from None
+                raise UsageError(f"{word}: needs a value") from None
         check(option.name, value)
         values.setdefault(option.name, []).append(value)
         if option in (HELP, VERSION):  # the rest is ignored

@@ -113,7 +113,7 @@ def with_operand(line: CommandLine) -> CommandLine:
     if not line.operands:
         return line
     if len(line.operands) > 1:
-        raise UsageError(f"'{line.operands[1]}': the command to record follows --")
+        raise UsageError(f"'{line.operands[1]}': put -- before the command to record")
     if line.has("output"):
         raise UsageError(f"--output, '{line.operands[0]}': choose one of them")
     return line._replace(values={**line.values, "output": line.operands}, operands=[])

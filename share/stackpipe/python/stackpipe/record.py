@@ -18,7 +18,7 @@ OPTIONS = (
     *targets.OPTIONS,
     Option("event", "e", "EVENT", "the event to sample, as for pe-record(1) (default: CPU time)"),
     Option("engine", "", "NAME", "the engine for pe-record(1) (default: the best one that works here)"),
-    Option("span", "", "FUNC", "record only what happens inside calls of FUNC, as for pe-record(1)"),
+    Option("span", "", "FUNC", "record only what happens inside calls to FUNC, as for pe-record(1)"),
     Option("longer", "", "TIME", "with --span: only calls that take longer than TIME, such as 50ms"),
     Option("lines", "", "", "add file and line to the name of each frame, where known"),
     *outputs.OPTIONS,

@@ -10,7 +10,7 @@ _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?|\.[0-9]{1,9}")
 PID = Option("pid", "p", "PID|NAME[,...]", "record all threads of these processes")
 TID = Option("tid", "t", "TID[,TID]", "record these threads")
 ALL = Option("all", "a", "", "record the whole system")
-CHILDREN = Option("children", "", "", "with --pid: record also the processes that they have started")
+CHILDREN = Option("children", "", "", "with --pid: also record the processes that they have started")
 DURATION = Option("duration", "d", "S", "stop after S seconds; a command that still runs gets SIGTERM")
 FREQ = Option("freq", "F", "HZ", "samples per second on each CPU, or max: the kernel's limit (default 997 for a command, else 99)")
 OPTIONS = (PID, CHILDREN, TID, ALL, DURATION, FREQ)
@@ -42,7 +42,7 @@ def read_target(line: CommandLine, example: str) -> Target:
     if line.has("children") and "pid" not in chosen:
         raise UsageError("--children: only with --pid")
     if line.has("freq") and not (line.last("freq") == "max" or _HZ.fullmatch(line.last("freq"))):
-        raise UsageError(f"--freq: not a number of samples per second, or max: '{line.last('freq')}'")
+        raise UsageError(f"--freq: neither a number of samples per second nor max: '{line.last('freq')}'")
     if command and not command[0]:
         raise UsageError("the name of the command is empty")
     duration = line.last("duration")
@@ -58,7 +58,7 @@ def read_target(line: CommandLine, example: str) -> Target:
         return Target(["-a"], [], _KINDS[kind], limit)
     value = ",".join(line.values[kind])
     if not all(line.values[kind]):
-        raise UsageError(f"--{kind}: a process or thread is missing")
+        raise UsageError(f"--{kind}: give a process or thread")
     name = command_line_of(value) if kind == "pid" else ""
     more = ["--children"] if line.has("children") else []
     return Target([f"-{kind[0]}", value, *more], [], f"{_KINDS[kind]} {value}{name and f' ({name})'}", limit)

@@ -8,7 +8,7 @@ from stackpipe.options import HELP, VERSION, Option
 
 NAME = "stackpipe"
 USAGE = """Usage: stackpipe top [OPTION]... PROFILE...
-Print the functions that use most.  A PROFILE is folded text, a pprof profile, a sample stream, perf.data, or a kept run: a
+Print the hottest functions.  A PROFILE is folded text, a pprof profile, a sample stream, perf.data, or a kept run: a
 name that stackpipe runs list prints, latest, previous, or a folder.
 """
 #: Options that stacktop(1) has, too.
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools)
     names = [*line.operands, *(line.command or [])]
     if not names:
-        raise UsageError("a profile is missing; for example: stackpipe top run.folded")
+        raise UsageError("nothing to read: give a profile; for example: stackpipe top run.folded")
     tools.shows_stages = line.has("verbose")
     passed = [f"--{option.name}={line.last(option.name)}" if option.value else f"--{option.name}" for option in PASSED if line.has(option.name)]
     work = files.temporary_folder()

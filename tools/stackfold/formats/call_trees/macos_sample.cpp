@@ -77,7 +77,7 @@ class Folder {
       take(*line);
     end_graph();
     if (waiting_ > 0)
-      report_.left_out = plural(waiting_, "sample") + " that wait left out";
+      report_.left_out = plural(waiting_, "sample") + " of waiting threads left out";
     return report_;
   }
 

@@ -25,10 +25,10 @@ of files in constant memory, on all CPUs or on many machines.
 """
 OPTIONS = (
     Option("files-from", "", "FILE", "merge the files that FILE names, each name followed by a zero byte; -: standard input"),
-    Option("jobs", "j", "N", "number of concurrent merges, on each host with --ssh (default: one a CPU)"),
-    Option("fan-in", "", "N", "number of files that a merge has open at a time (default 100)"),
-    Option("parallel", "", "", "run the merges by GNU parallel"),
-    Option("ssh", "", "HOST,...", "run the first merges on these hosts, which have the files, by GNU parallel and ssh"),
+    Option("jobs", "j", "N", "number of concurrent merges, with --ssh on each host (default: one per CPU)"),
+    Option("fan-in", "", "N", "number of files that a merge opens at a time (default 100)"),
+    Option("parallel", "", "", "run the merges with GNU parallel"),
+    Option("ssh", "", "HOST,...", "run the first merges on these hosts, which have the files, with GNU parallel and ssh"),
     Option("ssh-config", "", "FILE", "ssh reads FILE in place of ~/.ssh/config"),
     Option("dask", "", "ADDRESS", "run the merges on the workers of this Dask scheduler, which have the files"),
     Option("temp", "", "DIR", "folder for intermediate files (default: TMPDIR)"),
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
 def check_engine(line: CommandLine) -> None:
     """Raises UsageError for options that exclude each other."""
     if sum(line.has(name) for name in _ENGINES) > 1:
-        raise UsageError("--parallel, --ssh, --dask: only one of them")
+        raise UsageError("--parallel, --ssh, --dask: cannot be combined")
     if line.has("ssh-config") and not line.has("ssh"):
         raise UsageError("--ssh-config: only with --ssh")
     if line.has("jobs") and line.has("dask"):
@@ -115,7 +115,7 @@ def read_names(line: CommandLine) -> list[str]:
     names = line.operands + (line.command or [])
     if line.has("files-from"):
         if names:
-            raise UsageError("--files-from, FILE: only one of them")
+            raise UsageError("--files-from, FILE: cannot be combined")
         names = read_list(line.last("files-from"))
     if not names:
         raise UsageError("no file to merge")

@@ -45,7 +45,7 @@ def ingest_url(address: str, allows_http: bool) -> str:
         parts = urllib.parse.urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise UsageError(f"--url: not an address: {'a port' if 'ort' in str(error) else 'a host'} is wrong") from None
+        raise UsageError(f"--url: not an address: the {'port' if 'ort' in str(error) else 'host'} is wrong") from None
     if parts.scheme not in ("https", "http"):
         raise UsageError("--url: neither https nor http")
     if parts.username or parts.password:
@@ -53,7 +53,7 @@ def ingest_url(address: str, allows_http: bool) -> str:
     if "?" in address or "#" in address:
         raise UsageError("--url: only the server's address, without ? and #")
     if not re.fullmatch(r"[^/@%<>^{}|\[\]\"']+", host) or (":" in host and not parts.netloc.rpartition("@")[2].startswith("[")):
-        raise UsageError("--url: not an address: a host is missing or wrong")
+        raise UsageError("--url: not an address: the host is missing or wrong")
     if parts.scheme == "http" and not allows_http and not is_this_machine(host):
         raise UsageError("--url: http shows profiles and token to anyone on the network: use https, or --insecure-http")
     path = parts.path.rstrip("/")

@@ -26,8 +26,8 @@ OPTIONS = (
     Option("label", "", "KEY=VALUE", "a label; hostname is added automatically", repeats=True),
     Option("from", "", "S", "Unix time of the profile's start (default --until)"),
     Option("until", "", "S", "Unix time of its end (default now)"),
-    Option("rate", "", "HZ", "samples a second"),
-    Option("url", "", "URL", "send waiting profiles to this server, by https unless it says http"),
+    Option("rate", "", "HZ", "samples per second"),
+    Option("url", "", "URL", "send waiting profiles to this server, by https unless URL starts with http"),
     Option("follow", "", "", "continue, even after failures, until standard input ends"),
     Option("patience", "", "S", "seconds to send what is left at the end (default 5)"),
     Option("timeout", "", "S", "fail after S seconds without traffic (default 30)"),
@@ -162,7 +162,7 @@ def read_put(line: CommandLine) -> Put:
         raise UsageError("--from: later than --until")
     rate = line.last("rate")
     if line.has("rate") and not (re.fullmatch("[0-9]{1,9}", rate, re.ASCII) and int(rate) > 0):
-        raise UsageError(f"--rate: not a number of samples a second: '{rate}'")
+        raise UsageError(f"--rate: not a number of samples per second: '{rate}'")
     return Put(series, int(rate or 0), from_ms, until_ms)
 
 
@@ -352,7 +352,7 @@ class Sender:
 def open_outbox(spool: Spool, waits: bool, ending: Ending) -> Outbox | None:
     """Opens the outbox; if `waits`, waits while another process sends from it.  Raises Failure."""
     outbox = Outbox.open(spool)
-    taken = f"{spool.folder}: another profile-push sends from here"
+    taken = f"{spool.folder}: another profile-push is sending from here"
     if not outbox and not waits:
         raise Failure(taken)
     if not outbox:

@@ -45,7 +45,7 @@ class Captured(NamedTuple):
 def read_target(settings: Settings, mode: str, workload: list[str]) -> Target:
     """Returns the target to record; raises UsageError."""
     if workload and settings.pid:
-        raise UsageError("--workload, --pid: only one of them")
+        raise UsageError("--workload, --pid: cannot be combined")
     if mode == "system":
         if workload or settings.pid:
             raise UsageError("--mode system: records everything, not --workload or --pid")
@@ -55,7 +55,7 @@ def read_target(settings: Settings, mode: str, workload: list[str]) -> Target:
             raise UsageError("--mode heap: traces a program that it starts, not --pid")
         return Target(["-p", settings.pid], f"process {settings.pid} ({targets.command_line_of(settings.pid)})", [], settings.pid)
     if not workload:
-        raise UsageError("capture: --workload, --pid or a program after -- is missing")
+        raise UsageError("capture: nothing to record: give a program after --, --workload or --pid")
     return Target(["--", *workload], shlex.join(workload), workload, "")
 
 
@@ -160,7 +160,7 @@ def make_run(making: Making) -> Captured:
         raise Failure(f"nothing was recorded{files.why_not_written(draft.folder)}", status or OWN_FAILURE)
     work = read_work(settings, draft)
     if closing is None:
-        keep_draft(making, f"{mode.recorder} did not end properly (exit status {status}), so the run is incomplete"
+        keep_draft(making, f"{mode.recorder} failed (exit status {status}), so the run is incomplete"
                    f"{files.why_not_written(draft.folder)}")
     if not target.workload and status != 0:
         say(f"{mode.recorder}: exit status {status}")
@@ -194,7 +194,7 @@ def keep_draft(making: Making, problem: str) -> None:
         pass
     kept = os.path.join(making.settings.output, files.name_of_folder(draft.folder), next(iter(making.mode.streams)))
     draft.leave()
-    raise Failure(f"{problem}; what was recorded is kept in {kept}", OWN_FAILURE)
+    raise Failure(f"{problem}; the recording is kept in {kept}", OWN_FAILURE)
 
 
 def record(making: Making) -> tuple[int, bool]:

@@ -13,10 +13,10 @@ _SHOW, _PUSH = "show", "push"
 COMMANDS = {
     "capture": "record a program, a process or the system as a new run",
     "list": "list the runs",
-    _SHOW: "print a run's hot spots, and what usually helps with them",
-    "diff": "compare two runs: text, and a flame graph of the differences",
+    _SHOW: "print a run's hot spots, with the usual advice for them",
+    "diff": "compare two runs: a table, and a flame graph of the differences",
     "trend": "print and draw a function's share in all runs",
-    "ci": "compare with a baseline: Markdown, and an exit status",
+    "ci": "compare with a baseline: a Markdown summary, and an exit status",
     "watch": "record continuously at 1 Hz, a file an hour; raise alerts",
     _PUSH: "send a pprof profile to a server, such as Pyroscope",
     "flamegraph": "draw a run's flame graph again; options after -- go to flamesvg",

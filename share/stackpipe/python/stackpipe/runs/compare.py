@@ -29,7 +29,7 @@ class Sides(NamedTuple):
         if self.have_one_kind() and all(run.number("work") for run in self.befores + self.afters):
             return [*counted, "--per", ",".join("+".join(run.figure("work") for run in side) for side in self)]
         if settings.line.has("work"):
-            raise Failure("--work: the runs do not all know how much work they did, at the same rate and in the same mode")
+            raise Failure("--work: not all runs have an amount of work and the same rate and mode")
         return counted
 
     def have_one_kind(self) -> bool:
@@ -52,7 +52,7 @@ class Sides(NamedTuple):
             return options
         if not all(run.meta().get("arguments") and not run.number("seconds_asked") and run.meta().get("interrupted") is False for run in runs):
             raise Failure("ci: only programs that run to their end do the same work in each run; compare shares (--shares), "
-                          "or the cost of a unit of work (--work)")
+                          "or the cost per unit of work (--work)")
         return [*options, "--absolute"]
 
     def arguments(self) -> list[str]:
@@ -67,7 +67,7 @@ def run_diff(settings: Settings, tools: pipeline.Tools) -> int:
     """Prints the comparison as text, and draws it as a flame graph."""
     need(tools, "flamediff", "diff")
     if not settings.line.last("before"):
-        raise UsageError("diff: --before is missing")
+        raise UsageError("diff: needs --before")
     before = find_run(settings.output, settings.line.last("before"), "--before")
     after = find_run(settings.output, settings.line.last("after", "latest"), "--after")
     must_count_alike("--before", before, after.unit)
@@ -145,12 +145,12 @@ def record_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
     that a stored run holds."""
     before = words_of(settings.line.last("baseline-workload"))
     if not before:
-        raise UsageError("--runs: --baseline-workload is missing, the program before the change, or --baseline, a run of it")
+        raise UsageError("--runs: needs --baseline-workload, the program before the change, or --baseline, a run of it")
     if settings.pid:
-        raise UsageError("--runs, --pid: only one of them")
+        raise UsageError("--runs, --pid: cannot be combined")
     now = settings.workload()
     if not now:
-        raise UsageError("--runs: --workload or a program after -- is missing")
+        raise UsageError("--runs: no program: give it after --, or with --workload")
     sides = Sides([], [])
     for _ in range(number_of_runs(settings)):
         sides.befores.append(record(settings, before, tools))
@@ -161,15 +161,15 @@ def record_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
 def find_sides(settings: Settings, tools: pipeline.Tools) -> Sides:
     """Returns the runs that --baseline and --run name.  If there is a program, records new runs in place of --run."""
     if settings.line.has("baseline-workload"):
-        raise UsageError("--baseline, --baseline-workload: only one of them")
+        raise UsageError("--baseline, --baseline-workload: cannot be combined")
     if not settings.line.last("baseline"):
-        raise UsageError("ci: --baseline is missing")
+        raise UsageError("ci: needs --baseline or --baseline-workload")
     before = find_run(settings.output, settings.line.last("baseline"), "--baseline")
     workload = settings.workload()
     if workload or settings.line.command is not None or settings.pid or settings.line.has("mode"):
         return Sides([before], [record(settings, workload, tools) for _ in range(number_of_runs(settings) if workload else 1)])
     if settings.line.has("runs"):
-        raise UsageError("--runs: --workload or a program after -- is missing")
+        raise UsageError("--runs: no program: give it after --, or with --workload")
     return Sides([before], [find_run(settings.output, settings.line.last("run", "latest"), "--run")])
 
 
@@ -191,16 +191,16 @@ def verdict(compared: Compared) -> str:
     """Returns the headline.  Growth that may be noise is not ruled out: flamediff reports it."""
     none, grew = ("no function costs more", "functions cost more") if compared.is_of_cost else ("no share grew", "shares grew")
     if compared.status == 0:
-        is_unsure = re.search(r"^flamediff: .* grew from .* cannot tell from noise", compared.said, re.MULTILINE)
+        is_unsure = re.search(r"^flamediff: .* grew from .* to tell this from noise", compared.said, re.MULTILINE)
         return f"{none} for sure" if is_unsure else none
     return grew if compared.status == GREW else "not compared"
 
 
 def summary_of(settings: Settings, sides: Sides, compared: Compared) -> str:
     """Returns the summary in Markdown, with all names escaped."""
-    of_what = "the share of all samples" if not compared.is_of_cost else \
-        "the cost of a unit of work before" if "--per" in compared.options else f"the {cost_name(sides)} of a run before"
-    text = f"## Profile: {verdict(compared)}\n\nLimit: {limit_of(settings)} more of {of_what}, beyond noise.\n\n"
+    of_what = "all samples" if not compared.is_of_cost else \
+        "the earlier cost per unit of work" if "--per" in compared.options else f"the earlier {cost_name(sides)} per run"
+    text = f"## Profile: {verdict(compared)}\n\nLimit: growth by {limit_of(settings)} of {of_what}, and by more than noise.\n\n"
     text += "|  | run | samples | lost | CPU s | work |\n|---|---|---:|---:|---:|---:|\n"
     for side, runs in (("baseline", sides.befores), ("now", sides.afters)):
         for run in runs:

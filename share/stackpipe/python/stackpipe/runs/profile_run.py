@@ -16,12 +16,12 @@ NAME = "profile_run"
 COMMANDS = {
     "capture": ("capture", "record a program, a process or the system as a new run"),
     "flamegraph": ("report", "draw a run's flame graph again; options after -- go to flamesvg"),
-    "analyze": ("report", "print a run's hot spots, and what usually helps with them"),
-    "diff": ("compare", "compare two runs: text, and a flame graph of the differences"),
+    "analyze": ("report", "print a run's hot spots, with the usual advice for them"),
+    "diff": ("compare", "compare two runs: a table, and a flame graph of the differences"),
     "list": ("profile_run", "list the runs"),
     "trend": ("trend", "print and draw a function's share in all runs"),
     "watch": ("watch", "record continuously at 1 Hz, a file an hour; raise alerts"),
-    "ci": ("compare", "compare with a baseline: Markdown, and an exit status"),
+    "ci": ("compare", "compare with a baseline: a Markdown summary, and an exit status"),
 }
 MODES = ("default", "quick", "detailed", "system", "offcpu", "heap", "hotcold")
 _LISTED = "".join(f"  {name:<12} {text}\n" for name, (_, text) in COMMANDS.items())
@@ -37,7 +37,7 @@ OPTIONS = (
     Option("pid", "p", "PID", "record this process"),
     Option("duration", "d", "S", "stop after S seconds, and end the program with SIGTERM (default for a program: when it ends; "
            "for a process: as the mode says)"),
-    Option("freq", "F", "HZ", "samples a second and CPU (default for a program 997, for a process as the mode says, for watch 1)",
+    Option("freq", "F", "HZ", "samples per second and CPU (default for a program 997, for a process as the mode says, for watch 1)",
            also=("rate",)),
     Option("mode", "", "MODE", "default (10 s at 499 Hz), quick (5 s), detailed (20 s at 997 Hz), system (10 s at 99 Hz); offcpu, "
            "heap, hotcold", choices=MODES),
@@ -47,16 +47,16 @@ OPTIONS = (
     Option("after", "", "RUN", "diff: the second run (default latest)"),
     Option("top", "n", "N", "rows of tables (default 20)"),
     Option("svg", "", "FILE", "the flame graph to write"),
-    Option("work", "", "REGEX", "capture, ci: finds the units of work in the program's output; compares the cost of a unit"),
+    Option("work", "", "REGEX", "capture, ci: find the amount of work in the program's output, to compare the cost per unit"),
     Option("runs", "", "N", "ci: record N runs of each side, in turn (default 5)"),
     Option("shares", "", "", "ci: compare shares of the samples, not the CPU time of a run"),
-    Option("baseline-workload", "", "TEXT", "ci: the program before the change, to record in turn with the other"),
+    Option("baseline-workload", "", "TEXT", "ci: the program before the change, recorded in turn with the other"),
     Option("no-strip", "", "", "ci, diff, trend: keep parts of names that differ between builds and runs"),
-    Option("fail-over", "", "N%", "ci, watch: growth that counts (default 1% of the cost of a run, 5% of shares)"),
+    Option("fail-over", "", "N%", "ci, watch: the growth that counts (default 1% of the cost of a run, 5% of all samples)"),
     Option("summary", "", "FILE", "ci: append the summary to FILE instead"),
     Option("interval", "", "S", "watch: seconds between checks (default 60)"),
-    Option("keep", "", "N", "watch: hours to keep (default 168)"),
-    Option("limit", "", "FN=N%", "watch: alert if FN's share exceeds N per cent", repeats=True),
+    Option("keep", "", "N", "watch: number of hours to keep (default 168)"),
+    Option("limit", "", "FN=N%", "watch: raise an alert if FN's share exceeds N percent", repeats=True),
     Option("alert", "", "TEXT", "watch: the program to run for an alert, split at blanks"),
     Option("push", "", "URL", "watch: send profiles to this server, such as Pyroscope"),
     Option("push-name", "", "APP", "watch: the application's name (default: the process's name)"),
@@ -65,7 +65,7 @@ OPTIONS = (
     Option("token-file", "", "FILE", "watch: a file with the server's token, or USER:PASSWORD"),
     Option("ca-file", "", "FILE", "watch: trust the certificates in FILE, not the system's"),
     Option("spool-size", "", "SIZE", "watch: disk space for profiles that wait for the server (default 256M)"),
-    Option("insecure-http", "", "", "watch: allow http, which everyone on the network can read"),
+    Option("insecure-http", "", "", "watch: allow http, which anyone on the network can read"),
     HELP,
     VERSION,
 )
@@ -79,7 +79,7 @@ _DECIMAL = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 FORMS = {"pid": (_COUNT, "a process"), "duration": (_DECIMAL, "a number of seconds"),
          "runs": ("[1-9][0-9]{0,8}", "a number above 0"), "mode": ("|".join(MODES), f"one of {', '.join(MODES)}"),
          "top": (_COUNT, "a number of functions"), "fail-over": (r"[0-9]{1,3}(\.[0-9]{1,9})?%?", "a percentage"),
-         "freq": (_COUNT, "a number of samples a second"), "interval": (f"(?=.*[1-9]){_DECIMAL}", "a number of seconds"),
+         "freq": (_COUNT, "a number of samples per second"), "interval": (f"(?=.*[1-9]){_DECIMAL}", "a number of seconds"),
          "keep": (_COUNT, "a number of hours"), "limit": (r"(?s:.+)=[0-9]{1,3}(\.[0-9]{1,9})?%?", "FUNCTION=PERCENT"),
          "output": ("(?s:.+)", "a folder"), "push": ("(?s:.+)", "a server"), "workload": (r"(?s:.*[^ \t].*)", "a program"),
          "baseline-workload": (r"(?s:.*[^ \t].*)", "a program")}
@@ -129,7 +129,7 @@ class Settings(NamedTuple):
         given = words_of(self.line.last("workload"))
         if self.line.command:
             if given:
-                raise UsageError("--workload, --: only one of them")
+                raise UsageError("--workload, --: cannot be combined")
             return self.line.command
         return given
 
@@ -187,9 +187,9 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         print_version(NAME, tools)
     if command == "trend":
         if len(line.operands) != 1:
-            raise UsageError("trend: needs one function")
+            raise UsageError("trend: give one function")
     elif line.operands:
-        raise UsageError(f"{command}: unexpected '{line.operands[0]}'; a program follows --")
+        raise UsageError(f"{command}: unexpected '{line.operands[0]}'; put -- before a program")
     module = importlib.import_module(f"stackpipe.runs.{COMMANDS[command][0]}")
     return getattr(module, f"run_{command}")(Settings(command, line), tools)
 
@@ -216,4 +216,4 @@ def need(tools: pipeline.Tools, tool: str, purpose: str) -> None:
     try:
         tools.find(tool)
     except Failure:
-        raise Failure(f"{tool} is not installed, which {purpose} needs") from None
+        raise Failure(f"{purpose} needs {tool}, which is not installed") from None

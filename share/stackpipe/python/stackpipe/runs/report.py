@@ -42,13 +42,13 @@ def report_of(making: "Making", meta: dict) -> str:
         files.write_new(stacks, folded)
     text = head_of(making, meta)
     text += "\nHOT SPOTS\n\n" + list_functions(tools, "-n", str(making.settings.top), "--", stacks)
-    text += "\nWHAT THEY CALL (lines of 1 % and more)\n\n"
+    text += "\nWHAT THEY CALL (lines of 1 % or more)\n\n"
     text += list_functions(tools, "--tree", "--self", "-n", "5", "--percent-limit", "1", "--max-depth", "8", "--", stacks)
     what = "BYTES ARE" if mode.name == "heap" else "TIME IS"
-    text += f"\nWHERE THE {what}, FROM THE ROOT (lines of 2 % and more)\n\n" + list_functions(tools, *_FROM_THE_ROOT, "--", stacks)
+    text += f"\nWHERE THE {what}, FROM THE ROOT (lines of 2 % or more)\n\n" + list_functions(tools, *_FROM_THE_ROOT, "--", stacks)
     if mode.name == "heap":  # the holders of memory at its peak, and at the end
         for title, part in (("HELD AT THE PEAK", "peak"), ("NOT FREED", "leaks")):
-            text += f"\n{title}, IN BYTES (lines of 2 % and more)\n\n"
+            text += f"\n{title}, IN BYTES (lines of 2 % or more)\n\n"
             text += list_functions(tools, *_FROM_THE_ROOT, "--", draft.path(f"{part}.folded"))
     text += comparison_of(making)
     others = [line for line in draft.messages() if not _SUMMARY.match(line)]
@@ -95,7 +95,7 @@ def comparison_of(making: "Making") -> str:
     try:
         making.tools.find("flamediff")
     except Failure:
-        return text + f"flamediff is not installed, which compares; the baseline would be {name}.\n"
+        return text + f"flamediff, which compares runs, is not installed; the baseline would be {name}.\n"
     counted = modes.counted_options(making.mode.name)
     statuses, told = making.tools.read([["flamediff", "--text", *counted, "--top", "10", "--",
                                          making.baseline.stacks, making.draft.path("stacks.folded")]], stderr=subprocess.STDOUT)

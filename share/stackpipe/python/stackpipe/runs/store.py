@@ -188,4 +188,4 @@ def say_drafts(output: str) -> None:
     except OSError:
         return
     if drafts:
-        say(f"not finished: {count_of(len(drafts), 'capture')}, {output}/.capture-*: going on, or ended before a run was written")
+        say(f"unfinished: {count_of(len(drafts), 'capture')}, {output}/.capture-*: still recording, or ended before the run was written")

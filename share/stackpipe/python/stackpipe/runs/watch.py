@@ -198,7 +198,7 @@ class Watch:
         hours = hours_of(self._folder)
         to_come = [file for file in hours if file > hour]
         if to_come and keep:
-            self._once.say(f"watch: the clock was set back: files of hours to come, from {self._shown(to_come[0])} on, are taken for the oldest")
+            self._once.say(f"watch: the clock was set back: files of future hours, from {self._shown(to_come[0])} on, count as the oldest")
         ordered = to_come + [file for file in hours if file <= hour]
         for file in ordered[:max(len(ordered) - keep, 0)] if keep else []:
             os.unlink(file)
@@ -208,7 +208,7 @@ class Watch:
             function, _, most = limit.removesuffix("%").rpartition("=")
             share = share_of(function, hour, Reader(self._tools))
             if share and not share.is_found:
-                self._once.say(f"--limit {function}={most}%: no function of this name in what was recorded so far")
+                self._once.say(f"--limit {function}={most}%: no function has this name so far")
             elif share and share.total_percent > float(most):
                 told = f"{share.total_percent:.2f}"
                 self._alert(function, told, most, hour, f"{told} % of the samples, the limit is {most} %")
@@ -266,7 +266,7 @@ def remove_left_chunks(opened: str) -> None:
     for entry in list(os.scandir(opened)):
         if entry.name.startswith(".chunk-") and entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)
-            say("watch: a watch was killed here; what it had not yet added is lost")
+            say("watch: an earlier watch was killed; the samples that it had not yet added are lost")
 
 
 def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
@@ -274,11 +274,11 @@ def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
     line = settings.line
     need(tools, "pe-record", "watch")
     if line.has("workload") or line.command is not None:
-        raise UsageError("watch: takes --pid, or watches the whole system")
+        raise UsageError("watch: watches the whole system, or --pid")
     if line.last("mode", "system") != "system":
         raise UsageError("watch: has no modes")
     if not line.has("push") and any(line.has(name) for name in _PUSH_OPTIONS):
-        raise UsageError("watch: says how to send profiles, but not where: --push is missing")
+        raise UsageError("watch: options for sending profiles need --push")
     folder = os.path.join(settings.output, "watch")
     try:
         os.makedirs(folder, exist_ok=True)
@@ -301,7 +301,7 @@ def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
         if scratch:
             files.remove_folder(scratch)
     if watch.missing:
-        raise Failure(f"watch: intervals that could not be folded, and are missing: {watch.missing}")
+        raise Failure(f"watch: {watch.missing} intervals could not be folded and are missing")
     return 0
 
 
