@@ -15,6 +15,19 @@ nobody "$dir/pe-symbolize" "$dir/w/own.pe" 2>/dev/null | nobody "$dir/stackfold"
 within 'fifty, as nobody' 50 "$(share ';work;fifty' "$dir/own.folded")" 8
 expect 'kernel frames, %' 0.0 "$(share '_\[k\]' "$dir/own.folded")"
 
+# Without stacks of waits from the kernel, stackpipe waits samples all time, and says so.
+mkdir "$dir/bin"; cp "$PE_SCRIPTS/stackpipe" "$PE_TOOLS"/{pe-record,offcpu,pe-symbolize,stackfold,flamesvg} "$dir/bin/"
+cp -r "$PE_SCRIPTS/../share" "$dir/share"
+waits() { TMPDIR=$dir/w nobody env PATH="$dir/bin:/usr/bin:/bin" stackpipe waits "$@" 2>"$dir/err"; }
+waits -o "$dir/w/waits.folded" -- sh -c 'sleep 0.5; exit 3'; expect 'waits: status of the command' 3 $?
+grep -q '^stackpipe: sampling all time by pe-record --engine ptrace --clock wall, so the graph does not tell running from waiting: ' "$dir/err" ||
+  fail "waits: $(cat "$dir/err")"
+at_least 'waits: microseconds in nanosleep' 400000 "$(awk '/^sleep;.*nanosleep/ { n += $NF } END { print n + 0 }' "$dir/w/waits.folded")"
+mkdir -m 777 "$dir/w/keep"
+waits --keep "$dir/w/keep" -o "$dir/w/kept.svg" -- true; expect 'waits, both recordings wanted: status' 125 $?
+waits -a -d 0.1 -o "$dir/w/all.svg"; expect 'waits of the whole system: status' 125 $?
+grep -q '^stackpipe: the kernel gives no stacks of waits here: run it as root' "$dir/err" || fail "waits of the whole system: $(cat "$dir/err")"
+
 nobody "$dir/pe-record" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system at 2' 1 $?
 expect 'its message' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
 nobody "$dir/pe-record" --engine perf -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process" 1 $?

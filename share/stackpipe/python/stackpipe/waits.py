@@ -1,5 +1,6 @@
 """stackpipe waits: draws where a target runs and where it waits in one flame graph, from pe-record and offcpu on the same
 target."""
+import contextlib
 import errno
 import os
 import re
@@ -13,7 +14,7 @@ from stackpipe import files, outputs, pipeline, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of, write_all
 from stackpipe.options import HELP, VERSION, CommandLine, Option
-from stackpipe.record import best_engine
+from stackpipe.record import best_engine, run_recorder
 
 NAME = "stackpipe"
 OWN_FAILURE = 125
@@ -33,6 +34,8 @@ _NOTHING = re.compile(rb"^[a-z-]+: (?:nothing was recorded|0 samples): .*\n", re
 _NO_SAMPLES = re.compile(rb"^stackfold: .*: 0 samples in it\n", re.MULTILINE)
 # A line of offcpu where the kernel gives it no stacks.
 _NO_STACKS = re.compile(rb"^offcpu: .*; recording only the times of each thread$", re.MULTILINE)
+# The line of offcpu where the kernel gives it nothing.
+_DENIED = re.compile(rb"^offcpu: (?:perf_event_paranoid is |perf_event_open: )", re.MULTILINE)
 _STREAMS = ("on.pe", "off.pe")
 _LOOK_S = 0.02
 _GRACE_S = 1.0
@@ -46,6 +49,10 @@ class Request(NamedTuple):
     hz: str
     keep: str  #: the folder to keep files in; empty: keep none
     is_verbose: bool = False
+
+
+class NoWaits(Failure):
+    """The kernel gives no stacks of waits."""
 
 
 class Folders(NamedTuple):
@@ -138,7 +145,13 @@ class HeldCommand:
 
 def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) -> int:
     """Records the target and writes the output."""
-    ran = record(request, folders.work, tools)
+    try:
+        ran = record(request, folders.work, tools)
+    except NoWaits as why:
+        # A folder that is kept has both recordings.  The engine does not record the whole system.
+        if request.keep or request.target.options[:1] == ["-a"]:
+            raise
+        ran = record_all_time(request, folders.work, tools, str(why))
     if not request.keep:
         with outputs.keeping(folders.work, _STREAMS):
             return write(request, folders.work, ran, folders, tools)
@@ -159,8 +172,9 @@ def write(request: Request, streams: str, ran: int, folders: Folders, tools: pip
     if output.form == "folded" and not has_stacks(folded):  # text is not made of nothing
         say(f"{output.path}: not written: nothing was recorded")
         return ran or OWN_FAILURE
-    look = ["--colors", "hotcold", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
-            "time on CPU and waiting, summed over threads", folded]
+    is_split = os.path.exists(os.path.join(streams, "off.pe"))
+    look = ["--colors", "hotcold" if is_split else "kind", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
+            f"time on CPU {'and' if is_split else 'or'} waiting, summed over threads", folded]
     # The text is folded already.
     stages = [["flamesvg", *look]] if output.form == "svg" else [["cat", folded]] if output.form == "folded" else [output.fold(folded)]
     is_written = outputs.write(tools, output, stages)
@@ -174,6 +188,24 @@ def write(request: Request, streams: str, ran: int, folders: Folders, tools: pip
 def has_stacks(folded: str) -> bool:
     with open(folded, "rb") as lines:
         return any(not line.startswith(b"#") for line in lines)
+
+
+def record_all_time(request: Request, work: str, tools: pipeline.Tools, why: str) -> int:
+    """Records running and waiting together, by wall clock, for users without privileges.  Returns the command's status.  Raises
+    Failure."""
+    for stream in _STREAMS:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(work, stream))
+    if not request.output.is_quiet:
+        say(f"sampling all time by pe-record --engine ptrace --clock wall, so the graph does not tell running from waiting: {why}")
+    stream = os.path.join(work, "on.pe")
+    how = ["-q"] if request.output.is_quiet else ["-v"] if request.is_verbose else []
+    hz = _RUNNING_HZ if request.hz == _COMMAND_HZ else request.hz  # a thread that sleeps has samples, too
+    recorder = ["pe-record", *how, "--engine", "ptrace", "--clock", "wall", "-F", hz, *request.target.limit, "-o", stream]
+    status = run_recorder(tools, recorder, request)
+    if not has_begun(work, "on") or status and not request.target.command:
+        raise Failure(f"not recorded{files.why_not_written(work)}", status if status == 2 else None)
+    return status
 
 
 def record(request: Request, work: str, tools: pipeline.Tools) -> int:
@@ -194,9 +226,10 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
         # Each recorder writes the head of its stream once it is recording.
         while not all(has_begun(work, stream) for stream in ("on", "off")) and all(recorder.poll() is None for recorder in recorders):
             time.sleep(_LOOK_S)
-        if _NO_STACKS.search(messages_of(work, "off")):
-            raise Failure("the kernel provides no stacks of waits here: run this as root, with CAP_PERFMON, or with "
-                          "sysctl kernel.perf_event_paranoid=1; offcpu(1) records the times of each thread without stacks")
+        has_nothing = recorders[1].poll() is not None and not has_begun(work, "off")
+        if _NO_STACKS.search(messages_of(work, "off")) or has_nothing and _DENIED.search(messages_of(work, "off")):
+            raise NoWaits("the kernel provides no stacks of waits here: run it as root, with CAP_PERFMON, or with "
+                          "sysctl kernel.perf_event_paranoid=1")
         if held and arrived:
             raise Failure("stopped before the command started", 128 + arrived[0])
         if held and all(recorder.poll() is None for recorder in recorders):
@@ -213,7 +246,7 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
                 recorder.terminate()
                 recorder.wait()
         if held:
-            held.end(target.limit or ["", "0"], False)
+            held.end(["", "0"], False)
 
 
 def signal_text(command: str, number: int) -> str:
@@ -282,6 +315,8 @@ def fold(streams: str, folded: str, tools: pipeline.Tools, said: BinaryIO) -> in
     failed = 0
     with files.create(folded) as out:
         for stream, weight, convert in (("on.pe", ["--weight", "period"], in_microseconds), ("off.pe", [], as_waiting)):
+            if not os.path.exists(os.path.join(streams, stream)):
+                continue
             stages = [["pe-symbolize", os.path.join(streams, stream)], ["stackfold", *weight, "-"]]
             tools.show(stages)
             running = tools.start_all(stages, stdout=subprocess.PIPE, stderr=said)
