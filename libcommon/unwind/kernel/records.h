@@ -28,7 +28,7 @@ namespace pe::unwind {
 enum {
   kMaxFrames = 4096,
   kBlockWords = 8,
-  kPassedStackBytes = 32768,
+  kPassedStackBytes = 61440,  ///< whole pages; the size of a record has 16 bits
   kPassedRegisters = 17,
   kMaxKernelFrames = 127,   ///< the default of kernel.perf_event_max_stack
   kMaxScriptFrames = 8192,  ///< of an interpreter

@@ -135,11 +135,13 @@ BOOST_AUTO_TEST_CASE(what_is_passed_on_comes_with_registers_and_memory) {
 BOOST_AUTO_TEST_CASE(a_piece_as_long_as_can_be_may_go_on_behind) {
   const auto values = registers();
   const std::vector<std::byte> memory(kPassedStackBytes);
+  const std::vector<std::uint64_t> kernel(pe::unwind::kMaxKernelFrames, 0xffffffff81000010);
   pe::record::KernelSamples samples(layout());
-  const auto sample =
-      pe::stream::parse_sample(samples.record_of({kTaken, {}, {}, values, memory}), layout());
+  const auto sample = pe::stream::parse_sample(
+      samples.record_of({kTaken, {}, {.frames = kernel}, values, memory}), layout());
   BOOST_TEST_REQUIRE(sample.has_value());
   BOOST_TEST(sample->has_full_copy());
+  BOOST_TEST(sample->callchain.size() == kernel.size() + 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_32_bit_program_has_its_own_registers) {

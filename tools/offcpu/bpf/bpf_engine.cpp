@@ -25,10 +25,10 @@ namespace {
 
 constexpr std::uint64_t kReadEveryNs = kNsPerSecond;
 
-/// Room for forwarded switches, each with up to 32 KiB of its stack.  The kernel gets new code
+/// Room for forwarded switches, each with up to 60 KiB of its stack.  The kernel gets new code
 /// after we have read them.  In a larger ring more of them would wait while programs start, and the
 /// kernel would forward more.
-constexpr std::size_t kRingBytes = std::size_t{8} << 20;
+constexpr std::size_t kRingBytes = std::size_t{16} << 20;
 
 /// Returns the states as in LoadOptions::states.
 std::uint32_t state_mask(const WaitChoice& choice) {
