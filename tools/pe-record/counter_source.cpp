@@ -73,7 +73,7 @@ void CounterSource::start() {
 void CounterSource::start_clock(std::uint64_t now_ns) {
   if (counters_->sampled_clock())
     time_.emplace(session_.target());
-  hits_since_ns_ = now_ns;
+  started_ns_ = hits_since_ns_ = now_ns;
   session_.start_clock(now_ns);
 }
 
@@ -133,6 +133,7 @@ std::optional<std::uint64_t> CounterSource::pass() {
 
 void CounterSource::stop() {
   counters_->stop();
+  stopped_ns_ = monotonic_ns();
   if (time_)
     time_->look_last();
 }
@@ -170,6 +171,7 @@ void CounterSource::add_unsampled(record::Closing& closing, const record::Passed
             {.clock = *clock,
              .ns = (passed.samples + passed.lost.count()) * clock->period_ns,
              .stolen_ns = time_->stolen_ns(),
+             .cpus_ns = (stopped_ns_ - started_ns_) * record::online_cpus().size(),
              .walked_ns = bpf_ ? bpf_->walked_ns() : 0},
             time_->used_ns());
         !unsampled.empty())

@@ -33,6 +33,7 @@ class CounterSource final : public RingSource {
   void add_unsampled(record::Closing& closing, const record::Passed& passed) const;
 
   std::optional<record::Counters> counters_;
+  std::uint64_t started_ns_ = 0, stopped_ns_ = 0;
   std::uint64_t hits_since_ns_ = 0, hits_before_ = 0;  ///< when check_hits() last counted, and what
   bool is_over_ = false;                               ///< there were too many hits
 };

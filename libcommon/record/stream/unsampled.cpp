@@ -77,19 +77,30 @@ std::uint64_t TargetTime::used_ns() const {
 namespace {
 
 /// A CPU has no timer while the kernel walks a stack.  The walks of deep stacks are one cause if
-/// they took a quarter of the sampled time.
+/// they took a quarter of the sampled time.  How busy the machine is does not matter.
 std::string why_timers_were_late(const SampledTime& sampled) {
   constexpr std::uint64_t kMuch = 4;
   const std::string cause = ", because the timers of its CPUs fired late: ";
   if (sampled.walked_ns < sampled.ns / kMuch || sampled.ns == 0)
-    return cause + "record when the machine is less busy";
+    return cause +
+           "interrupts were off, as when threads wake others and wait, or a host held the CPU; "
+           "such "
+           "code has too few samples";
   const double walk_ns = static_cast<double>(sampled.walked_ns) *
                          static_cast<double>(sampled.clock.period_ns) /
                          static_cast<double>(sampled.ns);
-  return cause + fmt::format(
-                     "the kernel walks each stack for about {:.2g} ms, so lower --freq; or record "
-                     "when the machine is less busy",
-                     walk_ns / kNsPerMs);
+  return cause + fmt::format("the kernel walks each stack for about {:.2g} ms, so lower --freq",
+                             walk_ns / kNsPerMs);
+}
+
+/// Returns the standard deviation of the number of samples of whole CPUs.  The timers are in no
+/// step with the target, so each period is sampled or not by chance; but not by chance at all where
+/// the target has all of a CPU.
+double deviation_of(const SampledTime& sampled, double periods) {
+  const double all = periods * static_cast<double>(sampled.clock.period_ns);
+  const double share =
+      sampled.cpus_ns == 0 ? 0 : std::min(1.0, all / static_cast<double>(sampled.cpus_ns));
+  return std::sqrt(periods * (1 - share));
 }
 
 }  // namespace
@@ -98,14 +109,12 @@ std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns
   const SampledClock& clock = sampled.clock;
   // Every recording has this much: the partial last period of each thread, on each CPU.
   constexpr double kUsualShare = 0.05, kUsualPeriods = 10;
-  // The number of samples of whole CPUs has a standard deviation of at most its square root; this
-  // allows five times that.
-  constexpr double kSigmas = 5;
+  constexpr double kDeviations = 3;  // by chance, one recording of 740 has fewer samples
   const auto all = static_cast<double>(used_ns);
   const auto period = static_cast<double>(clock.period_ns);
   const double unsampled = all - static_cast<double>(sampled.ns);
   const bool is_of_cpus = clock.kind == SampledClock::Kind::kOfCpus;
-  const double chance = is_of_cpus ? kSigmas * std::sqrt(all / period) : 0;
+  const double chance = is_of_cpus ? kDeviations * deviation_of(sampled, all / period) : 0;
   if (unsampled < kUsualShare * all || unsampled < std::max(kUsualPeriods, chance) * period)
     return "";
   const std::string times = fmt::format("{:.2f} of {:.2f} s CPU time without samples",

@@ -5,8 +5,9 @@
 // the counter itself, is not sampled.  With 100,000 switches a second, that is a third of all time
 // (measured, Linux 6.18 in a virtual machine).  The counter's own value is also wrong, because it
 // includes a part of that time.  A thread that runs for less than a period has no sample at all.  A
-// counter of a whole CPU samples both.  It misses only the time in which a host held a virtual
-// machine's CPU, whose timer then fires once for many periods.
+// counter of a whole CPU samples both.  It misses the time in which a host held a virtual machine's
+// CPU, whose timer then fires once for many periods.  If a timer is due while interrupts are off,
+// as when a thread wakes another and then waits, it fires later, perhaps in the idle task.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -40,6 +41,7 @@ struct SampledTime {
   std::uint64_t ns = 0;
   std::uint64_t programs_without = 0;  ///< programs and forked processes without samples, if known
   std::uint64_t stolen_ns = 0;         ///< TargetTime::stolen_ns()
+  std::uint64_t cpus_ns = 0;           ///< the time of all sampled CPUs; 0: unknown, or not of CPUs
   std::uint64_t walked_ns = 0;  ///< BpfEngine::walked_ns(): the kernel's walks of these samples
 };
 

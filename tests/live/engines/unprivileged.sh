@@ -26,7 +26,7 @@ at_least 'waits: microseconds in nanosleep' 400000 "$(awk '/^sleep;.*nanosleep/ 
 mkdir -m 777 "$dir/w/keep"
 waits --keep "$dir/w/keep" -o "$dir/w/kept.svg" -- true; expect 'waits, both recordings wanted: status' 125 $?
 waits -a -d 0.1 -o "$dir/w/all.svg"; expect 'waits of the whole system: status' 125 $?
-grep -q '^stackpipe: the kernel gives no stacks of waits here: run it as root' "$dir/err" || fail "waits of the whole system: $(cat "$dir/err")"
+grep -q '^stackpipe: the kernel provides no stacks of waits here: run it as root' "$dir/err" || fail "waits of the whole system: $(cat "$dir/err")"
 
 nobody "$dir/pe-record" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system at 2' 1 $?
 expect 'its message' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
