@@ -140,7 +140,7 @@ void add_limits(Abilities& found) {
                          locked.rlim_cur == RLIM_INFINITY
                              ? "unlimited"
                              : fmt::format("{} KiB", locked.rlim_cur / kKibibyte),
-                         "for rings of counters larger than the next value"});
+                         "for counter rings larger than the next value"});
   found.lines.push_back(
       sysctl_value("kernel.perf_event_mlock_kb", "/proc/sys/kernel/perf_event_mlock_kb",
                    "KiB of rings per user and CPU; for more, raise it, or use CAP_IPC_LOCK"));
@@ -168,7 +168,7 @@ Abilities find_abilities() {
   Abilities found;
   found.lines.push_back(sysctl_value(
       "kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid",
-      "2: own processes; 1: with the kernel; 0: everything; above 2: possibly nothing"));
+      "2: your own processes; 1: with kernel frames; 0: everything; above 2: perhaps nothing"));
   found.lines.push_back(capability("CAP_PERFMON", Capability::kPerfmon, "all of perf_event_open"));
   found.lines.push_back(capability("CAP_BPF", Capability::kBpf, "with CAP_PERFMON: eBPF"));
   found.lines.push_back(capability("CAP_SYS_PTRACE", Capability::kSysPtrace,
@@ -176,7 +176,7 @@ Abilities find_abilities() {
                                        ? "processes of other users"
                                        : "processes of this user namespace"));
   found.lines.push_back(
-      capability("CAP_SYS_ADMIN", Capability::kSysAdmin, "as CAP_PERFMON and CAP_BPF"));
+      capability("CAP_SYS_ADMIN", Capability::kSysAdmin, "the same as CAP_PERFMON and CAP_BPF"));
   add_counters(found);
   add_bpf(found);
   add_signals(found);

@@ -53,12 +53,12 @@ class Command(unittest.TestCase):
     def test_a_profile_that_was_cut_off_or_damaged_is_refused(self):
         whole = gzip.compress(b"a" * 5000 + b"a profile")
         for size in (len(whole) - 1, len(whole) // 2, 10, 2):
-            self.refuses("stdin: not a whole profile: the gzip data is cut off", data=whole[:size])
+            self.refuses("stdin: not a complete profile: the gzip data is cut off", data=whole[:size])
         for place in (len(whole) - 6, len(whole) // 2):
             damaged = bytearray(whole)
             damaged[place] ^= 1
-            self.refuses("stdin: not a whole profile: the gzip data is damaged", data=bytes(damaged))
-        self.refuses("stdin: not a whole profile: the gzip data is damaged", data=whole + b"more")
+            self.refuses("stdin: not a complete profile: the gzip data is damaged", data=bytes(damaged))
+        self.refuses("stdin: not a complete profile: the gzip data is damaged", data=whole + b"more")
         self.assertFalse(os.path.exists(self.folder))
 
     def test_wrong_options(self):
@@ -76,8 +76,8 @@ class Command(unittest.TestCase):
                 ("--spool: not a folder: ''", ["--spool", ""]),
                 ("--follow: only with --url", ["--follow"]),
                 ("--token-file: only with --url", ["--token-file", "x"]),
-                ("--name: not with --url", ["--url", "localhost", "--name", "x"]),
-                ("--url: sends what is in the spool, and takes no file", ["--url", "localhost", "x.gz"]),
+                ("--name: cannot be combined with --url", ["--url", "localhost", "--name", "x"]),
+                ("--url: sends the profiles in the spool, and accepts no FILE", ["--url", "localhost", "x.gz"]),
                 ("--tenant: not a name of letters, digits and !-_.*'(): 'a\nb'", ["--url", "localhost", "--tenant", "a\nb"]),
                 ("--timeout: not whole seconds from 1: '0'", ["--url", "localhost", "--timeout", "0"]),
                 ("--timeout: not a number of seconds up to 3600: '4000'", ["--url", "localhost", "--timeout", "4000"]),

@@ -71,8 +71,8 @@ class Target(unittest.TestCase):
     def test_what_cannot(self):
         for arguments, mode, workload, wanted in (([], "default", [], "capture: nothing to record: give a program after --, --workload or --pid"),
                                                   (["--pid=1"], "default", ["a"], "--workload, --pid: cannot be combined"),
-                                                  ([], "system", ["a"], "--mode system: records everything"),
-                                                  (["--pid=1"], "heap", [], "--mode heap: traces a program that it starts")):
+                                                  ([], "system", ["a"], "--mode system: cannot be combined"),
+                                                  (["--pid=1"], "heap", [], "--mode heap: traces only a program that it starts")):
             with self.subTest(wanted=wanted), self.assertRaisesRegex(UsageError, "^" + re.escape(wanted)):
                 capture.read_target(read("capture", *arguments), mode, workload)
 

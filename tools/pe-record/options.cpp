@@ -299,7 +299,7 @@ void add_options(po::options_description& options) {
       ("filter", text("EXPR"), "record a tracepoint only if EXPR holds: 'bytes > 4096'")  //
       ("weight", text("FIELD"),
        "weight samples by FIELD, arg0 to arg5, or retval")                          //
-      ("max-hits", text("N"), "stop if there are more than N samples a second")     //
+      ("max-hits", text("N"), "stop if there are more than N samples per second")   //
       ("list", text("PATTERN"), "list the events and probes that match, and exit")  //
       ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")    //
       ("stacks,g", "record call stacks (the default)")                              //

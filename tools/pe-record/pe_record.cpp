@@ -30,11 +30,11 @@ namespace {
 using record::Engine;
 using recorder::Options;
 
-constexpr const char* kBySignal = "using the signal engine: the command samples itself";
-constexpr const char* kByPtrace = "using the ptrace engine: it stops the target's threads";
-constexpr const char* kByPerf = "using the perf engine: it copies a stack at each hit";
+constexpr const char* kBySignal = "using the signal engine, with which the command samples itself";
+constexpr const char* kByPtrace = "using the ptrace engine, which stops the target's threads";
+constexpr const char* kByPerf = "using the perf engine, which copies a stack at each hit";
 constexpr const char* kWithoutScripts =
-    "using the perf engine: it cannot read an interpreter's frames";
+    "using the perf engine, which cannot read an interpreter's frames";
 
 const char* how(Engine engine, const Options& options) {
   if (engine == Engine::kSignal)

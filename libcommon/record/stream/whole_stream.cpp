@@ -105,15 +105,15 @@ std::string reason_of(Resource why) {
     case Resource::kCpuNs:
       return "reading it exceeds its share of 5 % of a CPU";
     case Resource::kReadBytes:
-      return "reading it exceeds its share of 768 MiB a second";
+      return "reading it exceeds its share of 768 MiB per second";
     case Resource::kStackBytes:
-      return "its stacks exceed their share of 768 MiB a second, or of less on a busy machine";
+      return "its stacks exceed their share of 768 MiB per second, or of less on a busy machine";
     case Resource::kKeptBytes:
       return "its tables and names exceed its share of 256 MiB";
     case Resource::kWrittenBytes:
       break;
   }
-  return "its new functions exceed its share of 64 MiB a minute";
+  return "its new functions exceed its share of 64 MiB per minute";
 }
 
 }  // namespace

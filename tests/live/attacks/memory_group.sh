@@ -6,7 +6,8 @@ can_record -a --engine bpf 2>"$dir/err" || skip "the engine bpf cannot record he
 group=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
 [ -d $group ] || group=/sys/fs/cgroup limit=memory.max
 group=$group/pe-$$
-mkdir $group 2>"$dir/err" && [ -e $group/$limit ] || { rmdir $group 2>/dev/null; skip "no control group for memory: $(cat "$dir/err")"; }
+mkdir $group 2>"$dir/err" || skip "no control group for memory: $(cat "$dir/err")"
+[ -e $group/$limit ] || { rmdir $group; skip "control groups here do not limit memory"; }
 remove_group() { for _ in $(seq 100); do rmdir $group 2>/dev/null && break; sleep 0.05; done; }
 trap 'remove_group; clean_up' EXIT
 

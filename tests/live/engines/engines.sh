@@ -14,12 +14,12 @@ recorded() {
 
 for errno in EPERM ENOSYS; do
   deny perf_event_open $errno pe-record -F 499 -o "$dir/auto.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"; expect "auto, $errno: status" 0 $?
-  grep -q '^pe-record: using the signal engine: the command samples itself: perf_event_open(2) is blocked here' "$dir/err" ||
+  grep -q '^pe-record: using the signal engine, with which the command samples itself: perf_event_open(2) is blocked here' "$dir/err" ||
     fail "auto, $errno: $(cat "$dir/err")"
   recorded "$dir/auto.pe" "auto, $errno"
   deny perf_event_open,memfd_create $errno pe-record -F 499 -o "$dir/auto.pe" -- "$PE_WORKLOAD" shares 1 2>"$dir/err"
   expect "no memory either, $errno: status" 0 $?
-  grep -q "^pe-record: using the ptrace engine: it stops the target's threads: perf_event_open(2) is blocked .*; nor by signal: memory cannot be shared" "$dir/err" ||
+  grep -q "^pe-record: using the ptrace engine, which stops the target's threads: perf_event_open(2) is blocked .*; nor by signal: memory cannot be shared" "$dir/err" ||
     fail "no memory either, $errno: $(cat "$dir/err")"
   recorded "$dir/auto.pe" "no memory either, $errno"
   deny perf_event_open $errno pe-record --engine perf -o "$dir/none.pe" -- true 2>"$dir/err"; expect "perf, $errno: status" 125 $?

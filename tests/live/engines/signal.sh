@@ -118,7 +118,7 @@ weighed "$dir/wall.pe" >"$dir/folded"
 at_least 'asleep, %' 80 "$(share '^sleep;.*nanosleep' "$dir/folded")"
 
 pe-record --clock wall -o "$dir/wall.pe" -- sleep 0.5 2>"$dir/err" || fail "wall, by whom it may be: $(cat "$dir/err")"
-said '^pe-record: using the signal engine: the command samples itself: counters do not measure wall time (--clock wall)'
+said '^pe-record: using the signal engine, with which the command samples itself: counters do not measure wall time (--clock wall)'
 
 # There are more binaries and processes than descriptors.  Processes wait for their turn, and all stacks are
 # unwound.
@@ -222,7 +222,7 @@ if [ -x /sbin/ldconfig ] && ! ldd /sbin/ldconfig >/dev/null 2>&1; then
   record -o "$dir/s.pe" -- /sbin/ldconfig -p; expect 'a static program' 125 $?
   said '^pe-record: signal: /sbin/ldconfig: is statically linked'
   record_deaf perf_event_open EPERM pe-record -o "$dir/s.pe" -- /sbin/ldconfig -p
-  said "^pe-record: using the ptrace engine: it stops the target's threads: .*; nor by signal: /sbin/ldconfig: is statically linked"
+  said "^pe-record: using the ptrace engine, which stops the target's threads: .*; nor by signal: /sbin/ldconfig: is statically linked"
 fi
 # If a program's files may not grow, messages about it do not harm it.
 # shellcheck disable=SC2016 # for the shell that runs it
@@ -289,7 +289,7 @@ chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 cp "$PE_WORKLOAD" "$PE_DENY" "$PE_TOOLS/pe-record" "$PE_TOOLS/libsampler_preload.so" "$dir/"
 setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$dir/deny_call" perf_event_open,ptrace EPERM \
   "$dir/pe-record" -F 499 -o "$dir/w/own.pe" -- "$dir/workload" shares 2 2>"$dir/err"; expect 'as nobody' 0 $?
-said '^pe-record: using the signal engine: the command samples itself: perf_event_open\(2\) is blocked here'
+said '^pe-record: using the signal engine, with which the command samples itself: perf_event_open\(2\) is blocked here'
 fold "$dir/w/own.pe" >"$dir/folded"
 within 'as nobody: fifty' 50 "$(share ';main;work;fifty' "$dir/folded")" 10
 # The recorder accepts the samples of a program that drops its privileges.

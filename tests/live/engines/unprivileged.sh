@@ -56,7 +56,7 @@ nobody "$dir/pe-record" --engine perf -p $python -d 0.5 -o "$dir/w/python.pe" 2>
 grep -Eqx "pe-record: this engine does not read the functions of scripts: $advice" "$dir/err" || fail "scripts: $(cat "$dir/err")"
 if [ "$scope" = 0 ]; then
   nobody "$dir/pe-record" -p $python -d 0.5 -o "$dir/w/python.pe" 2>"$dir/err"; expect 'scripts by ptrace: status' 0 $?
-  grep -q "^pe-record: using the ptrace engine: it stops the target's threads: " "$dir/err" || fail "engine: $(cat "$dir/err")"
+  grep -q "^pe-record: using the ptrace engine, which stops the target's threads: " "$dir/err" || fail "engine: $(cat "$dir/err")"
   ! grep -q scripts "$dir/err" || fail "scripts by ptrace: $(cat "$dir/err")"
   pe-symbolize -q "$dir/w/python.pe" | stackfold --annotate >"$dir/python.folded"
   at_least 'functions of the script, %' 90 "$(share '<module>_\[s\]' "$dir/python.folded")"

@@ -73,7 +73,7 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
     const auto smaller = smaller_plan(plan_, request_, cpus_.size());
     if (!smaller)
       throw Error(
-          fmt::format("rings of {} pages a CPU exceed the lock limit, which all recordings of a "
+          fmt::format("rings of {} pages per CPU exceed the lock limit, which all recordings of a "
                       "user share: raise kernel.perf_event_mlock_kb or ulimit -l{}",
                       plan_.pages, request_.ring_pages ? ", or lower --mmap-pages" : ""));
     plan_ = *smaller;

@@ -116,11 +116,11 @@ std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks)
   constexpr double kShared = 0.75;  // of the ticks; at the others, competing threads had the CPU
   if (got < kShared * static_cast<double>(std::min(hz, ticks)))
     return fmt::format(
-        "this kernel checks CPU-time timers {} times a second, and only that of the thread that is "
-        "running",
+        "this kernel checks CPU-time timers {} times per second, and only that of the thread that "
+        "is running",
         ticks);
   if (hz > ticks)
-    return fmt::format("this kernel checks CPU-time timers {} times a second", ticks);
+    return fmt::format("this kernel checks CPU-time timers {} times per second", ticks);
   return "signals arrived late, so some samples represent several periods";
 }
 

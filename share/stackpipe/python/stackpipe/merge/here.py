@@ -148,7 +148,7 @@ class Merger:
             self._running -= processes
         totals = tell(said, {pipe: unpacker.file for pipe, unpacker in unpackers.items()})
         if status > 1 and status != 128 + signal.SIGPIPE and not self._is_stopped:
-            say(f"stackfold ended with status {status}, of {len(inputs)} files starting with {inputs[0]}")
+            say(f"stackfold ended with status {status}, for {len(inputs)} files starting with {inputs[0]}")
         if status or any(failed):
             raise Failure("", status or 1)
         return totals

@@ -68,7 +68,7 @@ def check_engine(line: CommandLine) -> None:
     if line.has("ssh-config") and not line.has("ssh"):
         raise UsageError("--ssh-config: only with --ssh")
     if line.has("jobs") and line.has("dask"):
-        raise UsageError("--jobs: the workers of --dask have their own number")
+        raise UsageError("--jobs: cannot be combined with --dask, whose workers set their own number")
 
 
 def is_remote(line: CommandLine) -> bool:

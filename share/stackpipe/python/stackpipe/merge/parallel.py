@@ -98,8 +98,8 @@ class Parallel:
             if number not in outcomes or outcomes[number].status or report is None:
                 failed += 1
                 if number in outcomes:
-                    say(f"{outcomes[number].host}: a merge ended with status {outcomes[number].status}, "
-                        f"of {len(group)} files starting with {group[0]}")
+                    say(f"{outcomes[number].host}: a merge of {len(group)} files, starting with {group[0]}, "
+                        f"ended with status {outcomes[number].status}")
             totals.append(report)
         if failed:
             raise self._merger.failure_of(failed, len(groups))

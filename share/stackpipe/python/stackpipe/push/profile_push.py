@@ -29,7 +29,7 @@ OPTIONS = (
     Option("rate", "", "HZ", "samples per second"),
     Option("url", "", "URL", "send waiting profiles to this server, by https unless URL starts with http"),
     Option("follow", "", "", "continue, even after failures, until standard input ends"),
-    Option("patience", "", "S", "seconds to send what is left at the end (default 5)"),
+    Option("patience", "", "S", "seconds to send the remaining profiles at the end (default 5)"),
     Option("timeout", "", "S", "fail after S seconds without traffic (default 30)"),
     Option("token-file", "", "FILE", "a file with the bearer token, or USER:PASSWORD"),
     Option("ca-file", "", "FILE", "trust the certificates in FILE, not the system's"),
@@ -82,14 +82,14 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         raise UsageError("--spool: not a folder: ''")
     limit_bytes = read_bytes("spool-size", line.last("spool-size", "256M"))
     operands = line.operands + (line.command or []) or ["-"]
-    others, when = (_OF_PUTTING, "not with --url") if line.has("url") else (_OF_SENDING, "only with --url")
+    others, when = (_OF_PUTTING, "cannot be combined with --url") if line.has("url") else (_OF_SENDING, "only with --url")
     for name in others:
         if line.has(name):
             raise UsageError(f"--{name}: {when}")
     if line.has("url"):
         request = read_send(line)
         if operands != ["-"]:
-            raise UsageError("--url: sends what is in the spool, and takes no file")
+            raise UsageError("--url: sends the profiles in the spool, and accepts no FILE")
     else:
         request = read_put(line)
         if len(operands) != 1:
@@ -201,9 +201,9 @@ def check_is_whole(data: bytes, name: str) -> None:
                 if count > _MOST_UNPACKED:
                     raise Failure(f"{name}: more than {_MOST_UNPACKED} bytes when unpacked")
     except EOFError:
-        raise Failure(f"{name}: not a whole profile: the gzip data is cut off") from None
+        raise Failure(f"{name}: not a complete profile: the gzip data is cut off") from None
     except (OSError, zlib.error):
-        raise Failure(f"{name}: not a whole profile: the gzip data is damaged") from None
+        raise Failure(f"{name}: not a complete profile: the gzip data is damaged") from None
 
 
 def read_profile(path: str, limit_bytes: int) -> bytes:

@@ -48,11 +48,11 @@ def read_target(settings: Settings, mode: str, workload: list[str]) -> Target:
         raise UsageError("--workload, --pid: cannot be combined")
     if mode == "system":
         if workload or settings.pid:
-            raise UsageError("--mode system: records everything, not --workload or --pid")
+            raise UsageError("--mode system: cannot be combined with --workload or --pid")
         return Target(["-a"], "the whole system", [], "")
     if settings.pid:
         if mode == "heap":
-            raise UsageError("--mode heap: traces a program that it starts, not --pid")
+            raise UsageError("--mode heap: traces only a program that it starts, not --pid")
         return Target(["-p", settings.pid], f"process {settings.pid} ({targets.command_line_of(settings.pid)})", [], settings.pid)
     if not workload:
         raise UsageError("capture: nothing to record: give a program after --, --workload or --pid")

@@ -132,7 +132,7 @@ def run_trend(settings: Settings, tools: pipeline.Tools) -> int:
     print_out(f"\n{path}\n")
     if len(runs) < len(everything):
         say(f"{count_of(len(everything) - len(runs), 'run')} of other programs, or that count something else, left out; "
-            "--run chooses")
+            "select others with --run")
     return 0
 
 
