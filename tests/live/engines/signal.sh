@@ -118,7 +118,7 @@ weighed "$dir/wall.pe" >"$dir/folded"
 at_least 'asleep, %' 80 "$(share '^sleep;.*nanosleep' "$dir/folded")"
 
 pe-record --clock wall -o "$dir/wall.pe" -- sleep 0.5 2>"$dir/err" || fail "wall, by whom it may be: $(cat "$dir/err")"
-said '^pe-record: using the signal engine, with which the command samples itself: counters do not measure wall time (--clock wall)'
+said '^pe-record: using the signal engine, with which the command samples itself: counters do not measure wall time \(--clock wall\)'
 
 # There are more binaries and processes than descriptors.  Processes wait for their turn, and all stacks are
 # unwound.
