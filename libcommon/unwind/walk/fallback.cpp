@@ -100,6 +100,10 @@ std::optional<Step> step_by_copy_of_cfa(AddressSpace& space, const CfiRow& row,
   return std::nullopt;
 }
 
+bool is_trampoline(AddressSpace& space, std::uint64_t avma) {
+  return space.find(avma) != nullptr && space.find(avma - 1) == nullptr && !space.place(avma);
+}
+
 Stop stop_at_no_code(const AddressSpace& space, const FrameState& state, Frame callee) {
   const bool is_end =
       state.ip == 0 && !space.is_of_runtime(callee.address() - (callee.is_exact() ? 0 : 1));

@@ -32,6 +32,12 @@ std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind r
 std::optional<Step> step_by_copy_of_cfa(AddressSpace& space, const CfiRow& row,
                                         architecture::Registers& registers, const StackView& stack);
 
+/// Whether the return address `avma` is that of the kernel's trampoline, the first byte of the
+/// mapping "[uprobes]", before which there is no call.  The kernel puts it into the place of the
+/// true address, which it keeps to itself, while a function with a return probe of another tool
+/// runs.
+bool is_trampoline(AddressSpace& space, std::uint64_t avma);
+
 /// Returns why a stack ends whose next return address, `state.ip`, is in no code; `callee` would
 /// return there.  Threads of code without CFI start with 0.  So do coroutines.  Code of a runtime
 /// is always called: there, 0 is another word than the return address.

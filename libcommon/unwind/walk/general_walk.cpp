@@ -124,6 +124,10 @@ WalkResult walk_with_all_registers(AddressSpace& space, const WalkStart& start,
   for (;;) {
     const FrameState here = walk.state();
     const bool is_exact = walk.frame().is_exact();
+    if (count > 1 && !walk.is_frame() && is_trampoline(space, here.ip)) {
+      out[count - 1] = Frame(here.ip, FrameSource::kCfi, true);
+      return {count, Stop::kBadReturnAddress, here, is_exact};
+    }
     if (count > 1 && !walk.is_frame())
       return {count - 1, stop_at_no_code(space, here, out[count - 2]), here, is_exact};
     if (walk.is_elsewhere())

@@ -191,8 +191,12 @@ std::optional<Stop> Walk<Recorder>::step_by_rule(Rule rule, Position& at) {
   const bool is_exact = at.key != at.state.ip;
   switch (rule.kind()) {
     case RuleKind::kNotExecutable:
-      if (!is_exact && at.count > 1) {  // the last entry was no frame
-        --at.count;
+      if (!is_exact && at.count > 1) {
+        if (is_trampoline(space_, at.state.ip)) {
+          out_[at.count - 1] = Frame(at.state.ip, FrameSource::kCfi, true);
+          return Stop::kBadReturnAddress;
+        }
+        --at.count;  // the last entry was no frame
         if (at.state.ip == 0)
           recorder_.ends_at_zero(at.state.sp);
         return stop_at_no_code(space_, at.state, out_[at.count - 1]);

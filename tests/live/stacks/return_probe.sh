@@ -1,6 +1,6 @@
 #!/bin/bash
 # Another tool's return probe replaces a return address on the stack.  The engine bpf reads the true address in the kernel, so
-# the stack is complete.
+# the stack is complete.  The others name the trampoline.
 . "$(dirname "$0")/../lib.sh"
 [ "$(id -u)" = 0 ] || skip 'setting a return probe needs root'
 tracing=/sys/kernel/tracing
@@ -29,5 +29,19 @@ for _ in $(seq 500); do grep -q '\[uprobes\]' /proc/$target/maps && break; sleep
 until_used 500 $target pe-record --engine bpf -F 997 -p $target -o "$dir/bpf.pe" 2>"$dir/err" || fail "bpf: $(cat "$dir/err")"
 fold "$dir/bpf.pe" >"$dir/bpf.folded"
 at_least 'bpf: complete stacks, %' 95 "$(share ';main;outer;mid;leaf' "$dir/bpf.folded")"
+
+# Other engines cannot know that address: the stack ends, incomplete, with the trampoline.
+check_others() {  # LABEL
+  at_least "$1: stacks that end with the trampoline, %" 90 "$(share '^probed;\[uprobes\][^;]*;leaf' <(fold "$dir/other.pe"))"
+  at_least "$1: % of complete stacks, at most" "$(sed -n 's/.* lost, \([0-9.]*\) % of stacks complete.*/\1/p' "$dir/err")" 5
+  grep -q '; [0-9]* ended in \[uprobes\]: bad return address' "$dir/err" || fail "$1: $(cat "$dir/err")"
+}
+for engine in perf ptrace; do
+  can_record --engine $engine 2>/dev/null || { echo "engine $engine cannot record here"; continue; }
+  until_used 300 $target pe-record -v --engine $engine -F 997 -p $target -o "$dir/other.pe" 2>"$dir/err" || fail "$engine: $(cat "$dir/err")"
+  check_others $engine
+done
 kill $target
+pe-record -v --engine signal -F 997 -d 0.5 -o "$dir/other.pe" -- "$dir/probed" 2>"$dir/err" || fail "signal: $(cat "$dir/err")"
+check_others signal
 finish

@@ -222,6 +222,18 @@ BOOST_AUTO_TEST_CASE(a_stub_that_cannot_be_read_is_guessed_by_the_shape_of_its_f
               Stop::kNoUnwindInfo);
 }
 
+BOOST_AUTO_TEST_CASE(a_stack_ends_with_the_trampoline_of_a_return_probe) {
+  constexpr std::uint64_t kTrampoline = 0x40000;
+  space.map({kTrampoline, kTrampoline + 0x1000, 0, std::nullopt});
+  const Walked walked = walk(kLeaf, {kTrampoline, kThree + 1, 1, 2, kEnd + 1}, 77);
+  BOOST_CHECK((walked.addresses() == Addresses{kLeaf, kTrampoline}));
+  BOOST_TEST(walked.frames[1].is_exact());
+  BOOST_CHECK(walked.stop == Stop::kBadReturnAddress);
+  // A call may be the last instruction of a mapping before it.
+  space.map({kTrampoline - 0x1000, kTrampoline, 0, std::nullopt});
+  BOOST_TEST(!walk(kLeaf, {kTrampoline, kThree + 1, 1, 2, kEnd + 1}, 77).frames[1].is_exact());
+}
+
 BOOST_AUTO_TEST_CASE(an_address_that_looks_like_another_spaces_in_the_cache_is_no_frame) {
   const Words words = {kThree + 8, 1, 2, kEnd + 8};
   walk(kLeaf, words);
