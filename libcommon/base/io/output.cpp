@@ -123,10 +123,13 @@ void MessageOutput::flush() {
 bool MessageOutput::is_terminal() const noexcept { return ::isatty(fd_) == 1; }
 
 void TerminalOutput::write(std::string_view bytes) {
-  line_ += bytes;
-  const std::size_t whole = line_.rfind('\n') + 1;  // 0 if there is no line end
-  out_.write(printable_text(std::string_view(line_).substr(0, whole)));
-  line_.erase(0, whole);
+  const std::size_t whole = bytes.rfind('\n') + 1;  // 0 if there is no line end
+  line_ += bytes.substr(0, whole);
+  if (whole != 0) {
+    out_.write(printable_text(line_));
+    line_.clear();
+  }
+  line_ += bytes.substr(whole);
 }
 
 void TerminalOutput::flush() {
