@@ -305,6 +305,8 @@ void begin_child() noexcept {
   store_relaxed(process.is_sampling, 0U);
   slot_plus_one = 0;
   refused_in = nullptr;
+  if (load_relaxed(process.is_closed) == 0 && is_paused)
+    count_up(process.header().without_stack);  // the memory is still that of the parent
   if (load_relaxed(process.is_closed) != 0 || is_paused)
     return;
   process.parents_script = process.header().script;
@@ -371,7 +373,8 @@ void begin_wanted_threads() noexcept {
 
 std::uint32_t slot_of_this_thread() noexcept {
   if (slot_plus_one == 0) {
-    if (is_beginning)
+    // A filter that closed the process may forbid gettid(2).
+    if (is_beginning || load_relaxed(process.is_closed) != 0)
       return kNoSlot;
     const std::uint32_t slot = begin_found_thread(own_tid());
     if (slot == kNoSlot)
@@ -385,7 +388,7 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   if (slot_plus_one == slot + 1)
     return true;
   const OwnThread& own = process.own[slot];
-  if (load_relaxed(own.is_found) == 0 ||
+  if (load_relaxed(own.is_found) == 0 || load_relaxed(process.is_closed) != 0 ||
       process.thread(slot).tid != static_cast<std::uint32_t>(own_tid()))
     return false;  // the last signal of a stopped timer: the slot may belong to another thread now
   if (is_beginning)
