@@ -22,6 +22,7 @@
 #include "base/budget.h"
 #include "base/clock.h"
 #include "base/plural.h"
+#include "base/postponed.h"
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
 #include "record/closing.h"
@@ -89,8 +90,10 @@ class RuntimeProcesses : public KnownRuntime {
   }
 
   bool is_in(std::uint32_t pid) override {
-    if (!unexamined_.empty())
-      retry_unexamined();
+    unexamined_.retry(budget_, [this](std::uint32_t again, const stream::Mapping& mapping) {
+      if (!processes_.contains(again) && examine(again, mapping) != nullptr)
+        processes_.emplace(again, Process{.library = mapping});
+    });
     return !processes_.empty() && processes_.contains(pid);
   }
 
@@ -150,24 +153,11 @@ class RuntimeProcesses : public KnownRuntime {
       }
     }
     if (spender.has_lost()) {  // a part may be missing
-      unexamined_.insert_or_assign(pid, mapping);
+      unexamined_.add(pid, mapping);
       return nullptr;
     }
     const auto& kept = binaries_.emplace(mapping.file, std::move(found)).first->second;
     return kept ? &*kept : nullptr;
-  }
-
-  /// Examines files again for which the budget had no room, as it may have by now.
-  void retry_unexamined() {
-    const std::uint64_t now_ns = monotonic_ns();
-    if (now_ns - retried_ns_ < kPeriodNs)
-      return;
-    retried_ns_ = now_ns;
-    for (const auto& [pid, mapping] : std::exchange(unexamined_, {}))
-      if (budget_.lacking(pid, now_ns))
-        unexamined_.emplace(pid, mapping);
-      else if (!processes_.contains(pid) && examine(pid, mapping) != nullptr)
-        processes_.emplace(pid, Process{.library = mapping});
   }
 
   /// Returns null if the process has no runtime, or one that has not been opened.
@@ -252,7 +242,7 @@ class RuntimeProcesses : public KnownRuntime {
   static constexpr std::uint32_t kMostAttempts = 20;
 
   void forget(std::uint32_t pid) {
-    unexamined_.erase(pid);
+    unexamined_.forget(pid);
     const auto found = processes_.find(pid);
     if (found == processes_.end())
       return;
@@ -286,8 +276,7 @@ class RuntimeProcesses : public KnownRuntime {
   std::unordered_map<std::uint32_t, Process> processes_;  ///< by pid
   std::unordered_map<const stream::MappedFile*, std::optional<Binary>> binaries_;
   /// Mappings whose file the budget did not allow to examine yet, by pid.
-  std::unordered_map<std::uint32_t, stream::Mapping> unexamined_;
-  std::uint64_t retried_ns_ = 0;                            ///< when they were last tried
+  Postponed<stream::Mapping> unexamined_;
   std::map<FileIdentity, std::optional<Binary>> expected_;  ///< from expect()
   std::set<std::string> unknown_;  ///< runtimes whose frames cannot be read
   std::uint64_t unopened_ = 0;     ///< ended processes whose memory could not be read

@@ -112,7 +112,7 @@ void ScriptReader::follow(const stream::History& history, std::uint64_t time_ns)
 
 void ScriptReader::forget(std::uint32_t pid) {
   memory_.forget(static_cast<pid_t>(pid));
-  unexamined_.erase(pid);
+  unexamined_.forget(pid);
   if (const auto pending = pending_.find(pid); pending != pending_.end()) {
     note_unknown(pending->second);
     pending_.erase(pending);
@@ -168,24 +168,8 @@ std::uint64_t ScriptReader::file_of(std::uint32_t pid, const stream::Mapping& ma
   if (number)
     numbers_.emplace(mapping.file, *number);
   else
-    unexamined_.insert_or_assign(pid, mapping);
+    unexamined_.add(pid, mapping);
   return number.value_or(0);
-}
-
-/// Examines files again for which the budget had no room, as it may have by now.
-void ScriptReader::retry_unexamined() {
-  constexpr std::uint64_t kRestNs = 100'000'000;
-  if (unexamined_.empty())
-    return;
-  const std::uint64_t now_ns = monotonic_ns();
-  if (now_ns - retried_ns_ < kRestNs)
-    return;
-  retried_ns_ = now_ns;
-  for (const auto& [pid, mapping] : std::exchange(unexamined_, {}))
-    if (!budget_.lacking(pid, now_ns))
-      open(pid, mapping);
-    else
-      unexamined_.emplace(pid, mapping);
 }
 
 /// Examines a file, and keeps the result for the processes that will map it.
@@ -315,7 +299,8 @@ void ScriptReader::retry(std::uint32_t pid) {
 }
 
 std::set<std::uint32_t> ScriptReader::take_changed() {
-  retry_unexamined();
+  unexamined_.retry(
+      budget_, [this](std::uint32_t pid, const stream::Mapping& mapping) { open(pid, mapping); });
   for (auto pending = pending_.begin(); pending != pending_.end();)
     pending =
         try_open(pending->first, pending->second) ? pending_.erase(pending) : std::next(pending);

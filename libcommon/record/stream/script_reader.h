@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "base/postponed.h"
 #include "objects/file_identity.h"
 #include "objects/image.h"
 #include "record/closing.h"
@@ -117,7 +118,6 @@ class ScriptReader {
   void forget(std::uint32_t pid);
   bool try_open(std::uint32_t pid, Pending& pending);
   void retry(std::uint32_t pid);
-  void retry_unexamined();
   void note_unknown(const Pending& pending);
   [[nodiscard]] std::string_view versions_of(const Pending& pending) const;
   Process* running_or_ended(std::uint32_t pid);
@@ -135,10 +135,9 @@ class ScriptReader {
   std::unordered_map<std::uint32_t, Process> ended_;      ///< by pid
   bool keeps_ended_ = false;
   /// Mappings whose file the budget did not allow to examine yet, by pid.
-  std::unordered_map<std::uint32_t, stream::Mapping> unexamined_;
-  std::uint64_t retried_ns_ = 0;                        ///< when they were last tried
-  std::unordered_map<std::uint32_t, Pending> pending_;  ///< by pid
-  std::vector<Binary> binaries_;                        ///< by number, from 1 on
+  Postponed<stream::Mapping> unexamined_;
+  std::unordered_map<std::uint32_t, Pending> pending_;                    ///< by pid
+  std::vector<Binary> binaries_;                                          ///< by number, from 1 on
   std::unordered_map<const stream::MappedFile*, std::uint64_t> numbers_;  ///< 0: no interpreter
   /// Numbers of expected files, by what they are and whether their name is an interpreter's.
   std::map<std::pair<FileIdentity, bool>, std::uint64_t> expected_;

@@ -78,7 +78,7 @@ void CodeTables::forget(std::uint32_t pid) {
   processes_.erase(known);
   changed_.erase(pid);
   waiting_.erase(pid);
-  refused_.erase(pid);
+  refused_.forget(pid);
   changed_.merge(waiting_);
 }
 
@@ -96,21 +96,13 @@ void CodeTables::forget_ended() {
 void CodeTables::publish(const std::function<void()>& meanwhile) {
   images_.set_meanwhile(meanwhile);
   forget_ended();
-  retry_refused();
+  if (budget_ != nullptr)
+    refused_.retry(*budget_,
+                   [this](std::uint32_t pid, std::monostate /*item*/) { changed_.insert(pid); });
   for (const std::uint32_t pid : changed_)
     publish(pid, processes_.at(pid));
   changed_.clear();
   images_.set_meanwhile({});
-}
-
-/// Tries again, as the budget may allow it by now.
-void CodeTables::retry_refused() {
-  constexpr std::uint64_t kRestNs = 100'000'000;
-  if (refused_.empty() || monotonic_ns() - retried_ns_ < kRestNs)
-    return;
-  retried_ns_ = monotonic_ns();
-  changed_.merge(refused_);
-  refused_.clear();
 }
 
 /// Returns the process's mappings; without some of them, if it cannot pay for all.
@@ -124,7 +116,7 @@ ProcessMap CodeTables::map_of(std::uint32_t pid) {
   ProcessMap map = spender.may_start() ? unwind::map_of(*space, pid, images_) : ProcessMap();
   images_.set_outer(nullptr);
   if (images_.take_refused() || spender.is_over())
-    refused_.insert(pid);
+    refused_.add(pid, {});
   return map;
 }
 

@@ -14,8 +14,10 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <variant>
 
 #include "base/budget.h"
+#include "base/postponed.h"
 #include "stream/history.h"
 #include "unwind/kernel/layout.h"
 #include "unwind/kernel/packed_images.h"
@@ -71,7 +73,6 @@ class CodeTables {
   void follow_exec(std::uint32_t pid, std::uint64_t time_ns);
   void forget(std::uint32_t pid);
   void forget_ended();
-  void retry_refused();
   void publish(std::uint32_t pid, Process& process);
   ProcessMap map_of(std::uint32_t pid);
 
@@ -81,9 +82,8 @@ class CodeTables {
   PackedImages images_;
   std::unordered_map<std::uint32_t, Process> processes_;
   std::set<std::uint32_t> changed_, ended_;
-  std::set<std::uint32_t> waiting_;  ///< processes that had no room
-  std::set<std::uint32_t> refused_;  ///< processes that could not pay for all of their tables
-  std::uint64_t retried_ns_ = 0;     ///< when these were last tried
+  std::set<std::uint32_t> waiting_;    ///< processes that had no room
+  Postponed<std::monostate> refused_;  ///< processes that could not pay for all of their tables
   std::uint64_t last_generation_ = 0;
   std::size_t processes_left_out_ = 0, processes_with_gaps_ = 0;
   std::unique_ptr<ProcessMappings> scratch_;  ///< 32 KiB
