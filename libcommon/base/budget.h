@@ -56,7 +56,12 @@ class Budget {
   using OwnerOf = std::function<std::uint32_t(std::uint32_t target)>;
   /// Without `owner_of` all targets have one owner.  look() works in the calling thread.
   explicit Budget(const Limits& limits = kUsual, OwnerOf owner_of = nullptr)
-      : owner_of_(std::move(owner_of)), limits_(limits) {}
+      : owner_of_(std::move(owner_of)), given_(limits), limits_(limits) {}
+
+  /// Returns the limit that it was given; end() does not change that.
+  [[nodiscard]] const Limit& given(Resource resource) const noexcept {
+    return given_[static_cast<std::size_t>(resource)];
+  }
 
   /// From now on, long work of the thread that constructed this calls `look` about every 20 ms.
   /// Only that thread may call this.
@@ -107,6 +112,7 @@ class Budget {
   void clear(Resource resource);
 
   OwnerOf owner_of_;
+  Limits given_;
   std::thread::id looker_ = std::this_thread::get_id();
   std::function<void()> look_;  ///< only looker_ accesses this and the next
   std::uint64_t looked_ns_ = 0;

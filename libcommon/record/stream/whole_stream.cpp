@@ -100,20 +100,28 @@ void finish_keeping(RecordedStream& stream, Closing& closing) {
 
 namespace {
 
-std::string reason_of(Resource why) {
+std::string reason_of(Resource why, const Budget::Limit& limit) {
+  constexpr double kMebibyte = 1U << 20, kPercent = 100;
   switch (why) {
     case Resource::kCpuNs:
-      return "reading it exceeds its share of 5 % of a CPU";
+      return fmt::format("reading it exceeds its share of {:.0f} % of a CPU",
+                         kPercent * limit.most / limit.seconds / kNsPerSecond);
     case Resource::kReadBytes:
-      return "reading it exceeds its share of 768 MiB per second";
+      return fmt::format("reading it exceeds its share of {:.0f} MiB per second",
+                         limit.most / limit.seconds / kMebibyte);
     case Resource::kStackBytes:
-      return "its stacks exceed their share of 768 MiB per second, or of less on a busy machine";
+      return fmt::format("its stacks exceed their share of {:.0f} MiB per second, or of less on a "
+                         "busy machine",
+                         limit.most / limit.seconds / kMebibyte);
     case Resource::kKeptBytes:
-      return "its tables and names exceed its share of 256 MiB";
+      return fmt::format("its tables and names exceed its share of {:.0f} MiB",
+                         limit.most / kMebibyte);
     case Resource::kWrittenBytes:
       break;
   }
-  return "its new functions exceed its share of 64 MiB per minute";
+  constexpr double kMinute = 60;
+  return fmt::format("its new functions exceed its share of {:.0f} MiB per minute",
+                     kMinute * limit.most / limit.seconds / kMebibyte);
 }
 
 }  // namespace
@@ -139,9 +147,10 @@ void describe_spending(RecordedStream& stream, Closing& closing) {
     const auto& [name, why] = key;
     const std::string others =
         group.processes > 1 ? fmt::format(" and {} of that name", group.processes - 1) : "";
-    closing.doubt(fmt::format("process {} ({}){} lost names or callers {}", group.first, name,
-                              others, plural(group.count, "time")),
-                  fmt::format("{}; see BUDGET in pe-record(1)", reason_of(why)));
+    closing.doubt(
+        fmt::format("process {} ({}){} lost names or callers {}", group.first, name, others,
+                    plural(group.count, "time")),
+        fmt::format("{}; see BUDGET in pe-record(1)", reason_of(why, stream.budget().given(why))));
   }
   if (groups.size() > kShown)
     closing.doubts.push_back(fmt::format("processes with {} other names also lost names or callers",
