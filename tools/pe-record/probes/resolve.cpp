@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/glob.h"
 #include "base/plural.h"
@@ -60,6 +61,8 @@ struct ProbedFile {
   unwind::FunctionRanges ranges;
   objects::DebugFinder finder;
   names::FunctionSearch functions;
+  /// CPU time for the code of other functions than the probed ones: libLLVM takes 0.5 s.
+  mutable std::uint64_t following_left_ns = 2 * kNsPerSecond;
 };
 
 std::unique_ptr<ProbedFile> open_probed(FoundFile found) {
@@ -103,7 +106,8 @@ std::optional<Extent> symbol_at(const ProbedFile& file, std::uint64_t svma) {
 std::string problem_at(const ProbedFile& file, std::uint64_t svma, std::optional<Extent> symbol) {
   if (!symbol && !file.ranges.range_of(svma))
     symbol = symbol_at(file, svma);
-  std::string problem = unwind::problem_of_place(file.image(), file.ranges, symbol, svma);
+  std::string problem =
+      unwind::problem_of_place(file.image(), file.ranges, symbol, svma, &file.following_left_ns);
   const auto place = objects::file_offset_of_code(file.image().segments(), svma);
   if (problem.empty() && place && is_push_flags(file, *place))
     problem = "the kernel cannot step over the instruction pushf there";
