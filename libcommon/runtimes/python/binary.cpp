@@ -17,12 +17,18 @@ constexpr unsigned kMajorShift = 24, kMinorShift = 16;
 std::uint64_t version_in_text(const objects::Image& image, bool has_runtime) {
   constexpr std::uint8_t kTwo = 2, kLastOfTwo = 7, kThree = 3, kFirstWithRuntime = 7, kLast = 10;
   const auto section = image.section_bytes(".rodata");
-  ByteReader reader(section ? Bytes(section->bytes) : Bytes());
-  constexpr std::size_t kTextsOfTurn = 64;
-  for (std::size_t i = 0; const auto text = reader.take_string(); ++i) {
+  const Bytes bytes = section ? Bytes(section->bytes) : Bytes();
+  std::string_view left(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  constexpr std::size_t kTextsOfTurn = 64, kPiece = std::size_t{64} << 10;
+  for (std::size_t i = 0; !left.empty(); ++i) {
     if (i % kTextsOfTurn == 0 && !image.may_go_on())
       return 0;
-    const auto version = parse_version_text(text->substr(text->rfind('/') + 1));
+    const std::string_view piece = left.substr(0, kPiece);
+    const std::string_view text = piece.substr(0, piece.find('\0'));
+    left.remove_prefix(std::min(text.size() + 1, piece.size()));
+    if (text.size() == piece.size())
+      continue;  // a longer text: only its end matters
+    const auto version = parse_version_text(text.substr(text.rfind('/') + 1));
     if (!version || !version->rest.starts_with('.') || version->minor > kLast)
       continue;
     const auto [major, minor, rest] = *version;
