@@ -110,9 +110,10 @@ std::string reason_of(Resource why, const Budget::Limit& limit) {
       return fmt::format("reading it exceeds its share of {:.0f} MiB per second",
                          limit.most / limit.seconds / kMebibyte);
     case Resource::kStackBytes:
-      return fmt::format("its stacks exceed their share of {:.0f} MiB per second, or of less on a "
-                         "busy machine",
-                         limit.most / limit.seconds / kMebibyte);
+      return fmt::format(
+          "its stacks exceed their share of {:.0f} MiB per second, or of less on a "
+          "busy machine",
+          limit.most / limit.seconds / kMebibyte);
     case Resource::kKeptBytes:
       return fmt::format("its tables and names exceed its share of {:.0f} MiB",
                          limit.most / kMebibyte);
