@@ -12,17 +12,21 @@
 
 namespace pe::offcpu {
 
+void ChainWriter::load() {
+  if (std::exchange(is_loaded_, true))
+    return;
+  auto loaded = stream::Kallsyms::load();
+  if (auto* symbols = std::get_if<stream::Kallsyms>(&loaded))
+    symbols_ = std::move(*symbols);
+}
+
 /// __schedule() and try_to_wake_up() reach the tracepoints; interrupts start in assembly
 /// (arch/x86/include/asm/idtentry.h).
 ChainWriter::Role ChainWriter::role_of(std::uint64_t avma) {
   const auto [known, is_new] = roles_.try_emplace(avma, Role::kOther);
   if (!is_new)
     return known->second;
-  if (!std::exchange(is_loaded_, true)) {
-    auto loaded = stream::Kallsyms::load();
-    if (auto* symbols = std::get_if<stream::Kallsyms>(&loaded))
-      symbols_ = std::move(*symbols);
-  }
+  load();
   const auto symbol = symbols_ ? symbols_->find(avma - 1) : std::nullopt;
   if (!symbol)
     return Role::kOther;

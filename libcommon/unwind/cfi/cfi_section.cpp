@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/sort_in_steps.h"
 #include "objects/compressed.h"
-#include "unwind/cfi/sort_in_steps.h"
 #include "unwind/walk/go_frames.h"
 
 namespace pe::unwind {
@@ -97,7 +97,7 @@ void CfiSection::scan(Spender* spender) {
   const auto is_before = [](const IndexEntry& a, const IndexEntry& b) {
     return a.start_svma < b.start_svma;
   };
-  if (!sort_in_steps(scanned_, is_before, spender))
+  if (!sort_in_steps(scanned_, is_before, paid_by(spender)))
     scanned_.clear();
   scanned_.shrink_to_fit();
 }

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "unwind/cfi/sort_in_steps.h"
+#include "base/sort_in_steps.h"
 
 namespace pe::unwind {
 namespace {
@@ -16,6 +16,7 @@ constexpr std::uint64_t kMaxFunctionBytes = std::numeric_limits<std::uint32_t>::
 struct Coder {
   RowCoder code_of;
   std::uint32_t none;
+  std::span<CfiRow> room = {};  ///< as in CfiProgram
 };
 
 std::uint32_t rule_bits(const CfiRow& row, bool is_signal_frame) {
@@ -35,7 +36,7 @@ void append(std::vector<CodedRow>& rows, std::size_t first, std::uint64_t offset
 bool append_rows(const Fde& fde, std::uint64_t data_svma, std::size_t max_rows, const Coder& coder,
                  std::vector<CodedRow>& rows) {
   const std::size_t first = rows.size();
-  CfiProgram program(fde, data_svma);
+  CfiProgram program(fde, data_svma, coder.room);
   std::uint64_t end = 0;
   while (rows.size() < max_rows && program.next()) {
     append(rows, first, program.from(), coder.code_of(program.row(), fde.cie.is_signal_frame));
@@ -167,7 +168,7 @@ std::vector<UnwindTable::Listed> UnwindTable::list_fdes(Spender& spender) const 
   const auto is_before = [](const Listed& a, const Listed& b) {
     return a.start_svma < b.start_svma;
   };
-  if (!sort_in_steps(fdes, is_before, &spender))
+  if (!sort_in_steps(fdes, is_before, paid_by(&spender)))
     fdes.clear();
   return fdes;
 }
@@ -175,7 +176,8 @@ std::vector<UnwindTable::Listed> UnwindTable::list_fdes(Spender& spender) const 
 FlatCodes UnwindTable::flat_codes(const RowCoder& code_of, std::uint32_t none, std::size_t max_rows,
                                   Spender* spender) const {
   FlatCodes flat;
-  const Coder coder{code_of, none};
+  std::vector<CfiRow> room(CfiProgram::kMaxRememberedStates);
+  const Coder coder{code_of, none, room};
   Spender unlimited;
   Spender& payer = spender != nullptr ? *spender : unlimited;
   const std::vector<Listed> fdes = list_fdes(payer);

@@ -27,7 +27,7 @@ SumKey key_of(std::uint32_t tid) {
 /// One word for each sum that has grown: "tid:ns/count@last".
 std::string take(SumIncreases& increases, const std::vector<KeyedSum>& sums) {
   std::string text;
-  for (const auto& [key, sum] : increases.take(sums))
+  for (const auto& [key, sum] : increases.take(sums, [] {}))
     text += (text.empty() ? "" : " ") + std::to_string(key.tid) + ":" + std::to_string(sum.ns) +
             "/" + std::to_string(sum.count) + "@" + std::to_string(sum.last_ns);
   return text;

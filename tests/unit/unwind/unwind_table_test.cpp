@@ -103,6 +103,18 @@ BOOST_AUTO_TEST_CASE(a_damaged_program_covers_what_came_before_the_damage) {
   BOOST_TEST(table.statistics().functions_refused == 1U);
 }
 
+// Nothing can interrupt a program, so its length is limited (Fde::kMaxProgramBytes).
+BOOST_AUTO_TEST_CASE(a_program_of_very_many_instructions_has_no_rules) {
+  CfiBuilder builder(0x20000);
+  builder.cie({});
+  builder.fde(0x1000, 0x20, kPushAt4 + std::string(std::size_t{300} << 10, DW_CFA_nop));
+  builder.fde(0x2000, 0x20, kPushAt4);
+  UnwindTable table = table_of(builder);
+  BOOST_CHECK(table.rule(0x1007) == kNothing);
+  BOOST_CHECK(!table.full_row(0x1007));
+  BOOST_CHECK(table.rule(0x2007) == kPushed);
+}
+
 BOOST_AUTO_TEST_CASE(flat_rules_cover_gaps_and_the_end_with_none) {
   CfiBuilder builder(0x20000);
   builder.cie({});

@@ -152,6 +152,7 @@ std::vector<std::uint64_t> BpfEngine::ids() const {
 
 void BpfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
+  recording_->waits.look_by([this] { budget_.look(monotonic_ns()); });
   recording_->stream.lead(scripts_.reader());
   recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
   // Switches that were forwarded before a record are walked with the mappings of that time.
@@ -163,6 +164,9 @@ void BpfEngine::begin(Output& out) {
   });
   unwound_ = recording_->stream.stated(layout_);
   write_head();
+  // The end is not looked for meanwhile, so that comes before the recording.
+  if (!request_.user_only)
+    stacks_.chains().load();
   counters_.start();
   add_targets();
   unreadable_ = record::write_running(recording_->stream, counters_.layout(), sources_);
@@ -359,7 +363,8 @@ void BpfEngine::see(std::uint32_t pid) {
 }
 
 void BpfEngine::read_sums() {
-  for (const auto& [key, sum] : increases_.take(object_->read_sums())) {
+  const auto look = [this] { budget_.look(monotonic_ns()); };
+  for (const auto& [key, sum] : increases_.take(object_->read_sums(), look)) {
     budget_.look(monotonic_ns());
     if (!is_wanted(key.tid))
       continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "offcpu/bpf/ordered_waits.h"
 
-#include <algorithm>
 #include <limits>
 
+#include "base/sort_in_steps.h"
 #include "stream/records/sample.h"
 
 namespace pe::offcpu {
@@ -19,13 +19,21 @@ void OrderedWaits::finish(std::uint64_t stopped_ns) {
 }
 
 void OrderedWaits::write_older(std::uint64_t until_ns) {
-  std::stable_sort(late_.begin(), late_.end(), [](const LateWait& a, const LateWait& b) {
+  const auto is_before = [](const LateWait& a, const LateWait& b) {
     return a.end_ns != b.end_ns ? a.end_ns < b.end_ns : a.tid < b.tid;
+  };
+  sort_in_steps(late_, is_before, [this] {
+    look_();
+    return true;
   });
+  constexpr std::size_t kOfTurn = 256;
   std::size_t done = 0;
   const auto write_waits = [&](std::uint64_t to_ns) {
-    for (; done < late_.size() && late_[done].end_ns < to_ns; ++done)
+    for (; done < late_.size() && late_[done].end_ns < to_ns; ++done) {
+      if (done % kOfTurn == 0)
+        look_();
       write_wait(late_[done]);
+    }
   };
   records_.make_ready(until_ns);
   while (const auto next = records_.next()) {

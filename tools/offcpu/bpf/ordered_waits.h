@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -39,6 +40,9 @@ class OrderedWaits {
         command_(command),
         has_begun_(!command.has_value()) {}
 
+  /// Long work calls `look` about every 10 ms.
+  void look_by(std::function<void()> look) { look_ = std::move(look); }
+
   void hold(LateWait wait) {
     // A sum's last wait may have ended right before the previous reading.
     wait.end_ns = std::max(wait.end_ns, written_until_ns_);
@@ -62,6 +66,7 @@ class OrderedWaits {
   stream::StreamWriter& writer_;
   WaitWriter waits_;
   std::optional<std::uint32_t> command_;
+  std::function<void()> look_ = [] {};
   bool has_begun_;  ///< whether the program of the command has started
   std::vector<LateWait> late_;
   stream::HeldRecords records_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "offcpu/bpf/sum_increases.h"
 
-#include <algorithm>
 #include <cstring>
+
+#include "base/sort_in_steps.h"
 
 namespace pe::offcpu {
 
@@ -11,9 +12,13 @@ bool SumIncreases::Same::operator()(const unwind::SumKey& a,
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-std::vector<SumIncreases::KeyedSum> SumIncreases::take(std::span<const KeyedSum> sums) {
+std::vector<SumIncreases::KeyedSum> SumIncreases::take(std::span<const KeyedSum> sums,
+                                                       const std::function<void()>& look) {
+  constexpr std::size_t kOfTurn = 1024;
   std::vector<KeyedSum> grown;
-  for (const auto& [key, sum] : sums) {
+  for (std::size_t i = 0; const auto& [key, sum] : sums) {
+    if (++i % kOfTurn == 0)
+      look();
     auto& before = known_[key];
     // The kernel updates the parts of a sum one after the other: one part may be of the next
     // reading.
@@ -23,8 +28,12 @@ std::vector<SumIncreases::KeyedSum> SumIncreases::take(std::span<const KeyedSum>
       continue;
     before = sum;
   }
-  std::sort(grown.begin(), grown.end(), [](const KeyedSum& a, const KeyedSum& b) {
+  const auto is_before = [](const KeyedSum& a, const KeyedSum& b) {
     return a.sum.last_ns != b.sum.last_ns ? a.sum.last_ns < b.sum.last_ns : a.key.tid < b.key.tid;
+  };
+  sort_in_steps(grown, is_before, [&look] {
+    look();
+    return true;
   });
   return grown;
 }

@@ -4,6 +4,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,8 +18,8 @@ class SumIncreases {
   using KeyedSum = unwind::KeyedSum;
 
   /// Returns the sums that have grown, and by how much, in the order of the end of their last wait.
-  /// `sums` must contain all sums.
-  std::vector<KeyedSum> take(std::span<const KeyedSum> sums);
+  /// `sums` must contain all sums.  Calls `look` about every 10 ms.
+  std::vector<KeyedSum> take(std::span<const KeyedSum> sums, const std::function<void()>& look);
 
  private:
   struct Hash {

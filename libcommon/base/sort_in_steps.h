@@ -1,4 +1,4 @@
-// Sorts long lists of untrusted files in short steps, between which the recording can end.
+// Sorts long lists in short steps, between which a recording can end.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -8,15 +8,20 @@
 
 #include "base/budget.h"
 
-namespace pe::unwind {
+namespace pe {
 
-/// Sorts stably.  `spender` pays; null: no limits.  Returns false, with an order that means
-/// nothing, if it may not.  A step takes up to 20 ms for 4 million elements of 24 bytes, and lists
+/// Returns what sort_in_steps() asks if `spender` pays; null: no limits.
+inline auto paid_by(Spender* spender) {
+  constexpr std::size_t kWholeTurn = 64;
+  return [spender] { return spender == nullptr || spender->may_go_on(kWholeTurn); };
+}
+
+/// Sorts stably.  Calls `may_go_on` before each step.  Returns false, with an order that means
+/// nothing, if that does.  A step takes up to 20 ms for 4 million elements of 24 bytes, and lists
 /// that are sorted, as linkers write them, take one step.
-template <typename T, typename Less>
-bool sort_in_steps(std::vector<T>& all, const Less& less, Spender* spender) {
-  constexpr std::size_t kPiece = std::size_t{1} << 15, kWholeTurn = 64;
-  const auto may_go_on = [spender] { return spender == nullptr || spender->may_go_on(kWholeTurn); };
+template <typename T, typename Less, typename MayGoOn>
+bool sort_in_steps(std::vector<T>& all, const Less& less, const MayGoOn& may_go_on) {
+  constexpr std::size_t kPiece = std::size_t{1} << 15;
   const auto at = [&all](std::size_t number) {
     return all.begin() + static_cast<std::ptrdiff_t>(std::min(number, all.size()));
   };
@@ -36,4 +41,4 @@ bool sort_in_steps(std::vector<T>& all, const Less& less, Spender* spender) {
   return true;
 }
 
-}  // namespace pe::unwind
+}  // namespace pe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/cfi/sort_in_steps.h"
+#include "base/sort_in_steps.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <utility>
 
 using pe::Budget;
+using pe::sort_in_steps;
 using pe::Spender;
-using pe::unwind::sort_in_steps;
 
 BOOST_AUTO_TEST_SUITE(sorting_in_steps)
 
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(sorts_stably_whatever_the_number_of_pieces) {
   for (const std::size_t count : {0UL, 1UL, 1000UL, 32'768UL, 32'769UL, 200'000UL}) {
     std::vector<Item> all = shuffled(count), expected = all;
     std::stable_sort(expected.begin(), expected.end(), is_before);
-    BOOST_TEST(sort_in_steps(all, is_before, nullptr));
+    BOOST_TEST(sort_in_steps(all, is_before, pe::paid_by(nullptr)));
     BOOST_TEST((all == expected));
   }
 }
@@ -43,10 +43,10 @@ BOOST_AUTO_TEST_CASE(ends_soon_if_nobody_pays) {
   Spender spender(budget, 1);
   std::vector<Item> all = shuffled(200'000);
   const std::vector<Item> before = all;
-  BOOST_TEST(!sort_in_steps(all, is_before, &spender));
+  BOOST_TEST(!sort_in_steps(all, is_before, pe::paid_by(&spender)));
   BOOST_TEST((all == before));
   std::vector<Item> sorted{{1, 0}, {2, 1}};
-  BOOST_TEST(sort_in_steps(sorted, is_before, &spender));
+  BOOST_TEST(sort_in_steps(sorted, is_before, pe::paid_by(&spender)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
