@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(every_part_of_a_key_tells_sums_apart) {
   ++others[4].state;
   ++others[5].program;
   for (const SumKey& other : others)
-    BOOST_TEST(increases.take(std::vector<KeyedSum>{{other, {10, 1, 60}}}).size() == 1u);
+    BOOST_TEST(increases.take(std::vector<KeyedSum>{{other, {10, 1, 60}}}, [] {}).size() == 1u);
 }
 
 // The kernel adds to a sum's time first, then to its count.
