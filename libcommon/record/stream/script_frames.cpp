@@ -157,6 +157,7 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
   has_user_frame_ = false;
   bool is_user = false;
   std::size_t loop = 0, call = 0;
+  const bool starts_loop = is_whole && loops_.empty() && own_calls_ > 0;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const bool is_mark = stream::detail::ChainWalk::is_mark(chain[i]);
     is_user = is_mark ? chain[i] == PERF_CONTEXT_USER : is_user;
@@ -167,7 +168,15 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
       call = end;
       continue;
     }
-    merged_.push_back(chain[i]);
+    // The first user address is exact.  Behind frames of a script it is looked up as a return
+    // address.
+    std::uint64_t moved = 0;
+    if (starts_loop && call == 0 && is_user && !is_mark) {
+      add_calls(0, own_calls_);
+      call = own_calls_;
+      moved = has_user_frame_ ? 1 : 0;
+    }
+    merged_.push_back(chain[i] + moved);
     has_user_frame_ = has_user_frame_ || (is_user && !is_mark);
   }
   if (call < calls_.size() && !is_user)

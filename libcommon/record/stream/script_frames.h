@@ -12,7 +12,8 @@
 // starts or ends.  Both are counted from the root, so that a call which has only started gets no
 // wrong frames.  If either stack lacks its root, both are counted from the leaf.  A frame of the
 // loop without a call stays.  Calls without a frame of the loop stay next to their neighbours: they
-// are innermost in the innermost loop's place, or outermost at the root.
+// are innermost in the innermost loop's place, or outermost at the root.  In a complete stack
+// without a frame of the loop they are innermost: the loop is about to start, or has just ended.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -64,6 +64,16 @@ BOOST_AUTO_TEST_CASE(a_call_without_a_loop_joins_the_innermost) {
              Chain({kUser, kLeaf, a + 1, b + 1, kMain}));
 }
 
+BOOST_AUTO_TEST_CASE(frames_of_a_loop_that_has_not_started_follow_the_complete_stack) {
+  // A thread's first function has no callers.  The native leaf becomes a caller.
+  BOOST_TEST(merged({kUser, kLeaf, kMain}, script({a, b | kEndsCall, c | kEndsCall})) ==
+             Chain({kUser, a, b + 1, c + 1, kLeaf + 1, kMain}));
+  BOOST_TEST(merged({kKernel, 0xffffffff81000000, kUser, kLeaf, kMain}, script({a | kEndsCall})) ==
+             Chain({kKernel, 0xffffffff81000000, kUser, a, kLeaf + 1, kMain}));
+  BOOST_TEST(merged({kUser, kLeaf, kUser, kMain}, script({kNone | kEndsCall})) ==
+             Chain({kUser, kLeaf, kUser, kMain}));
+}
+
 BOOST_AUTO_TEST_CASE(python_frames_continue_an_incomplete_stack) {
   BOOST_TEST(merged({kUser, kLeaf, kLoop, kCall}, script({a | kEndsCall, b | kEndsCall, c}),
                     false) == Chain({kUser, kLeaf, a + 1, kCall, b + 1, c + 1}));
@@ -84,7 +94,7 @@ BOOST_AUTO_TEST_CASE(calls_on_another_native_stack_continue_the_chain) {
       merged({kUser, kLeaf, kLoop, kMain}, script({a | kEndsCall, kNone, b, c | kEndsCall})) ==
       Chain({kUser, kLeaf, a + 1, kMain, b + 1, c + 1}));
   BOOST_TEST(merged({kUser, kLeaf, kMain}, script({a, kNone, c | kEndsCall})) ==
-             Chain({kUser, kLeaf, kMain, a + 1, c + 1}));
+             Chain({kUser, a, kLeaf + 1, kMain, c + 1}));
   BOOST_TEST(merged({kUser, kLoop, kCall, kLoop, kMain},
                     script({a | kEndsCall, b, kNone, c | kEndsCall})) ==
              Chain({kUser, a, kCall, b + 1, kMain, c + 1}));
