@@ -85,6 +85,7 @@ class HeaderReader {
       return OpenFailure::kDamaged;
     image_.machine_ = header.e_machine;
     image_.type_ = header.e_type;
+    image_.entry_point_ = header.e_entry;
     if (!read_segments() || !read_sections())
       return OpenFailure::kDamaged;
     image_.build_id_ = find_build_id(image_, notes_);

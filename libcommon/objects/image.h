@@ -141,6 +141,7 @@ class Image {
   [[nodiscard]] std::uint16_t machine() const noexcept { return machine_; }  ///< EM_...
   [[nodiscard]] std::uint16_t type() const noexcept { return type_; }        ///< ET_...
   [[nodiscard]] bool is_64_bit() const noexcept { return is_64_bit_; }
+  [[nodiscard]] std::uint64_t entry_point() const noexcept { return entry_point_; }  ///< svma
   [[nodiscard]] bool is_x86_64() const noexcept;
   /// Does the image request a dynamic linker (PT_INTERP)?  A static program does not.
   [[nodiscard]] bool has_interpreter() const noexcept { return has_interpreter_; }
@@ -191,6 +192,7 @@ class Image {
   Spender* spender_ = nullptr;            ///< null: no limits
   mutable std::uint64_t paid_bytes_ = 0;  ///< all that it has paid for
   std::uint16_t machine_ = 0, type_ = 0;
+  std::uint64_t entry_point_ = 0;
   bool is_64_bit_ = false, has_interpreter_ = false;
   std::vector<Segment> segments_;
   std::optional<Segment> eh_frame_header_;

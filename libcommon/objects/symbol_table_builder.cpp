@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 
+#include "objects/debug_file.h"
 #include "objects/plt.h"
 
 namespace pe::objects {
@@ -45,6 +47,27 @@ bool is_mapping_symbol(std::uint16_t machine, char first_of_name) {
          first_of_name == '$';
 }
 
+/// Returns the size of the C library's _start if the code starts with it, else 0.  It clears the
+/// frame pointer, and calls __libc_start_main, which does not return.
+std::size_t bytes_of_start(Bytes code) {
+  const auto at = [&](std::size_t i) { return std::to_integer<unsigned char>(code[i]); };
+  const auto is_at = [&](std::size_t i, std::initializer_list<unsigned char> bytes) {
+    return i + bytes.size() <= code.size() &&
+           std::equal(bytes.begin(), bytes.end(), code.begin() + static_cast<std::ptrdiff_t>(i),
+                      [](unsigned char a, std::byte b) { return std::byte{a} == b; });
+  };
+  const std::size_t start = is_at(0, {0xf3, 0x0f, 0x1e, 0xfa}) ? 4 : 0;  // endbr64
+  if (!is_at(start, {0x31, 0xed}))                                       // xor %ebp,%ebp
+    return 0;
+  constexpr std::size_t kCall = 5, kIndirectCall = 6;
+  for (std::size_t i = start; i + kIndirectCall < code.size(); ++i) {
+    const std::size_t call = at(i) == 0xe8 ? kCall : is_at(i, {0xff, 0x15}) ? kIndirectCall : 0;
+    if (call != 0 && is_at(i + call, {0xf4}))  // hlt
+      return i + call + 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
 void SymbolTableBuilder::add(const Image& image) {
@@ -64,8 +87,10 @@ void SymbolTableBuilder::add(const Image& image) {
     if (it != sections.end())
       add_table(image, *it);
   }
-  if (kind_ == SymbolKind::kCode)
+  if (kind_ == SymbolKind::kCode) {
     add_plt(image);
+    add_start(image);
+  }
 }
 
 bool SymbolTableBuilder::is_wanted(unsigned char type) const noexcept {
@@ -206,16 +231,32 @@ const Section* SymbolTableBuilder::section_of(const Image& image, const RawSymbo
 }
 
 void SymbolTableBuilder::add_plt(const Image& image) {
-  for (const PltStub& stub : named_plt_stubs(image)) {
-    std::vector<char>& names = table_.names_;
-    const std::size_t offset = names.size();
-    if (offset + stub.name.size() + 1 > std::numeric_limits<std::uint32_t>::max())
-      return;
-    names.insert(names.end(), stub.name.begin(), stub.name.end());
-    names.push_back('\0');
-    candidates_.push_back(
-        {stub.svma, stub.bytes, static_cast<std::uint32_t>(offset), Binding::kWeak, true, false});
-  }
+  for (const PltStub& stub : named_plt_stubs(image))
+    add_named(stub.name, stub.svma, stub.bytes);
+}
+
+/// A stripped program has no symbol for its first function, at the root of most of its stacks.
+void SymbolTableBuilder::add_start(const Image& image) {
+  constexpr std::uint64_t kMostBytes = 64;
+  if (!image.is_x86_64() || has_symtab(image))
+    return;
+  const auto code = image.loaded_bytes(image.entry_point(), kMostBytes);
+  if (!code)
+    return;
+  if (const std::size_t bytes = bytes_of_start(code->bytes); bytes != 0)
+    add_named("_start", image.entry_point(), bytes);
+}
+
+/// Adds a symbol that is in no table.
+void SymbolTableBuilder::add_named(std::string_view name, std::uint64_t svma, std::uint64_t bytes) {
+  std::vector<char>& names = table_.names_;
+  const std::size_t offset = names.size();
+  if (offset + name.size() + 1 > std::numeric_limits<std::uint32_t>::max())
+    return;
+  names.insert(names.end(), name.begin(), name.end());
+  names.push_back('\0');
+  candidates_.push_back(
+      {svma, clamp_to_u32(bytes), static_cast<std::uint32_t>(offset), Binding::kWeak, true, false});
 }
 
 bool SymbolTableBuilder::is_better(const Candidate& a, const Candidate& b) const {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "support/binary_symbols.h"
+#include "support/temp_dir.h"
 #include "support/test_binary.h"
 
 namespace {
@@ -232,6 +233,28 @@ BOOST_AUTO_TEST_CASE(a_moved_table_still_answers) {
   const SymbolTable moved = std::move(table);
   BOOST_TEST(moved.at(0).name.data() == before.name.data());
   BOOST_TEST(moved.find(before.svma)->name == before.name);
+}
+
+BOOST_AUTO_TEST_CASE(a_stripped_program_has_a_start_of_its_own_size) {
+  const pe::testing::TempDir folder;
+  for (const char* name : {"inlined", "inlined_pie"}) {
+    const std::string stripped = folder / name;
+    output_of("objcopy --strip-all " + test_binary(name) + " " + stripped);
+    const auto start = pe::testing::symbol_of(image_of(test_binary(name)), "_start");
+    const SymbolTable table(image_of(stripped));
+    const auto found = table.find(start.svma);
+    BOOST_TEST_REQUIRE(found.has_value());
+    BOOST_TEST(found->name == "_start");
+    BOOST_TEST(found->svma == start.svma);
+    BOOST_TEST(found->bytes == start.bytes);
+    BOOST_TEST(found->has_size);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_library_has_no_start) {
+  const SymbolTable table = table_of("functions_stripped.so");
+  for (std::uint32_t i = 0; i < table.size(); ++i)
+    BOOST_TEST(table.at(i).name != "_start");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
