@@ -5,11 +5,14 @@
 //     push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret         ... later versions
 //     mov %rbx,%rsp; mov (%rsp),%rdi; ...                glibc's __start_context
 //     push %rbp; jmp *%rbx; xor %rdi,%rdi; call _exit    the start of Boost's make_fcontext
+//     call ...; add $8,%rsp; ret                         the end of a library's .init section
 //
 // Python runs each of its functions through a copy of such a stub, in memory that no file describes
 // (CPython, Python/asm_trampoline.S).  The first functions of a ucontext and of a Boost context
 // return to the other two, so a fiber's stack ends in these (glibc,
-// sysdeps/unix/sysv/linux/x86_64/__start_context.S; Boost, make_x86_64_sysv_elf_gas.S).
+// sysdeps/unix/sysv/linux/x86_64/__start_context.S; Boost, make_x86_64_sysv_elf_gas.S).  OpenSSL
+// adds a call to .init, for which the C library has no CFI.  Whatever ends so has a frame of one
+// word.
 //
 // The comparison covers eight bytes, except the bytes of a call's distance.
 // SPDX-License-Identifier: MIT
@@ -37,9 +40,9 @@ struct StubPoint {
 };
 
 /// The number of points, the bytes of each, and the range of StubPoint::offset.
-enum { kStubPoints = 13, kStubBytes = 8, kMaxStubOffset = 10, kMinStubOffset = -1 };
+enum { kStubPoints = 14, kStubBytes = 8, kMaxStubOffset = 10, kMinStubOffset = -1 };
 /// The same for the return addresses, which come first.
-enum { kStubCallers = 4, kMaxStubCallerOffset = 5 };
+enum { kStubCallers = 5, kMaxStubCallerOffset = 5 };
 
 #define PE_STUB_MAKES_ROOM 0x8348d1ff08ec8348, ~0ULL
 #define PE_STUB_PUSHES 0xc35dd1ffe5894855, ~0ULL
@@ -48,6 +51,7 @@ enum { kStubCallers = 4, kMaxStubCallerOffset = 5 };
 #define PE_STUB_POINTS {                                                                    \
     {PE_STUB_MAKES_ROOM, 5, 1, 2, 0}, {PE_STUB_PUSHES, 5, 1, 2, 2},                         \
     {0x48243c8b48dc8948, ~0ULL, -1, 1, 0, 0}, {0x00e8ff3148e3ff55, ~0ULL >> 8, 2, 1, 0, 0}, \
+    {0x000000c308c48348, ~0ULL >> 24, -1, 1, 2, 0},                                         \
     {PE_STUB_MAKES_ROOM, 0, 0, 1, 0}, {PE_STUB_MAKES_ROOM, 4, 0, 2, 0},                     \
     {PE_STUB_MAKES_ROOM, 6, 0, 2, 0}, {PE_STUB_MAKES_ROOM, 10, 0, 1, 0},                    \
     {PE_STUB_PUSHES, 0, 0, 1, 0}, {PE_STUB_PUSHES, 1, 0, 2, 2},                             \
