@@ -121,6 +121,8 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
         "{}, but in programs without the library (static, set-user-ID), or each of its threads for "
         "less than the {} between two samples: use --engine ptrace, or raise --freq",
         ran, duration_text(wanted.period_ns));
+  if (request.engine == Engine::kPtrace)
+    return ran + ", but no thread was found running: record longer, or use --engine perf or bpf";
   // The cause is not known: these are the usual ones.
   const bool has_modifiers = std::ranges::any_of(
       request.events, [](const std::string& event) { return event.find(':') != event.npos; });

@@ -124,7 +124,9 @@ std::string describe_unsampled(const SampledTime& sampled, std::uint64_t used_ns
   if (is_of_cpus)
     return times + why_timers_were_late(sampled);
   if (clock.kind == SampledClock::Kind::kOfStops)
-    return times + ", because threads were stopped too late: record when the machine is less busy";
+    return times +
+           ", because threads were stopped too late: use --engine perf or bpf, or record when the "
+           "machine is less busy";
   if (clock.kind == SampledClock::Kind::kOfTicks)
     return times +
            fmt::format(

@@ -54,6 +54,21 @@ BOOST_AUTO_TEST_CASE(if_all_stops_are_long_a_few_of_them_lower_the_rate) {
   BOOST_TEST(times.interval_ns() > 5'000'000'000u);
 }
 
+BOOST_AUTO_TEST_CASE(threads_are_a_crowd_if_looking_through_them_takes_long) {
+  StopTimes times(1'000'000);
+  times.add_round(2'400'000);
+  BOOST_TEST(!times.is_crowded());
+  times.add_round(2'800'000);
+  BOOST_TEST(times.is_crowded());
+  // They are stopped in turn.
+  times.add_stop(60'000'000, /*sets_rate=*/false);
+  BOOST_TEST(times.interval_ns() == 10'400'000u);
+  BOOST_TEST(times.total_ns() == 60'000'000u);
+  StopTimes stops(1'000'000);
+  stops.add_stop(20'000'000);
+  BOOST_TEST(!stops.is_crowded());
+}
+
 BOOST_AUTO_TEST_CASE(looking_through_many_threads_takes_a_quarter_of_a_cpu) {
   StopTimes times(1'000'000);
   for (int i = 0; i < 10; ++i)

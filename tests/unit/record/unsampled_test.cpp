@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(late_stops_are_the_cause_where_threads_are_stopped) {
   const SampledClock stops{.period_ns = 1'000'000, .kind = SampledClock::Kind::kOfStops};
   BOOST_TEST(describe_unsampled({stops, kSecondNs / 4}, kSecondNs) ==
              "0.75 of 1.00 s CPU time without samples, because threads were stopped too late: "
-             "record when the machine is less busy");
+             "use --engine perf or bpf, or record when the machine is less busy");
   BOOST_TEST(describe_unsampled({stops, kSecondNs}, kSecondNs).empty());
 }
 

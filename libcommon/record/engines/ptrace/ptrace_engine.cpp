@@ -105,6 +105,13 @@ std::optional<std::string> PtraceEngine::news() {
   if (has_told_ || now_ns - fast_ns_ < kLastingNs)
     return std::nullopt;
   has_told_ = true;
+  if (const std::uint64_t scan_ns = orders_.scan_ns; scan_ns > 0)
+    return fmt::format(
+        "{} Hz would cost too much with {} threads (it takes {:.1f} ms to check which of them run, "
+        "and that may use {:.0f} % of a CPU): sampling at {:.0f} Hz for now, threads in turn; "
+        "--engine perf and bpf check none",
+        request_.frequency_hz, orders_.threads.load(), static_cast<double>(scan_ns) / kNsPerMs,
+        100 * StopTimes::kMostBusy, hz);
   return fmt::format(
       "{} Hz would cost the target too much (a stop takes {:.0f} us, and no thread may be stopped "
       "for more than {:.0f} % of its time): sampling at {:.0f} Hz for now",
@@ -135,8 +142,8 @@ void PtraceEngine::describe(Closing& closing) const {
   // The stops themselves are a part of what the target lost: a thread then waits for its CPU, on
   // which we, or its other threads, run.
   closing.detail(fmt::format(
-      "{}, {:.3f} s in all, {:.0f} us on average, {:.0f} us at most; {:.3f} s in which threads "
-      "were ready but had no CPU",
+      "{}, {:.3f} s in all, {:.0f} us on average, {:.0f} us at most; the target lost these, and "
+      "up to {:.3f} s in which its threads were ready but had no CPU",
       plural(times.stops(), "stop"), static_cast<double>(times.total_ns()) / kNsPerSecond,
       static_cast<double>(times.total_ns()) / kMicrosecondNs / static_cast<double>(times.stops()),
       static_cast<double>(times.longest_ns()) / kMicrosecondNs,

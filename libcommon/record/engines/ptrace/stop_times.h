@@ -21,11 +21,13 @@ class StopTimes {
   /// `wanted_ns` is the requested interval between scans.
   explicit StopTimes(std::uint64_t wanted_ns) : wanted_ns_(wanted_ns) {}
 
-  void add_stop(std::uint64_t ns) noexcept {
+  /// `sets_rate` is false for a thread that is stopped far less than once per interval.
+  void add_stop(std::uint64_t ns, bool sets_rate = true) noexcept {
     ++stops_;
     total_ns_ += ns;
     longest_ns_ = std::max(longest_ns_, ns);
-    mean_stop_ns_ = moved(mean_stop_ns_, ns, stops_);
+    if (sets_rate)
+      mean_stop_ns_ = moved(mean_stop_ns_, ns, stops_);
   }
   /// Adds time for which a thread was ready, but had no CPU.
   void add_wait(std::uint64_t ns) noexcept { waited_ns_ += ns; }
@@ -40,12 +42,18 @@ class StopTimes {
                      static_cast<std::uint64_t>(mean_round_ns_ / kMostBusy)});
   }
 
+  /// Returns whether scans alone make that interval so long that threads which ran at the last scan
+  /// do no longer.
+  [[nodiscard]] bool is_crowded() const noexcept { return mean_round_ns_ / kMostBusy >= kLongNs; }
+  [[nodiscard]] double mean_scan_ns() const noexcept { return mean_round_ns_; }
+
   [[nodiscard]] std::uint64_t stops() const noexcept { return stops_; }
   [[nodiscard]] std::uint64_t total_ns() const noexcept { return total_ns_; }
   [[nodiscard]] std::uint64_t waited_ns() const noexcept { return waited_ns_; }
   [[nodiscard]] std::uint64_t longest_ns() const noexcept { return longest_ns_; }
 
   static constexpr double kMostStopped = 0.1, kMostBusy = 0.25;
+  static constexpr double kLongNs = 10e6;  ///< CpuCredit::kLagNs
 
  private:
   /// Returns the mean of `count` values, `ns` the last; of more than kMost, the last ones count

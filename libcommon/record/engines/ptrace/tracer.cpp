@@ -44,6 +44,9 @@ void Tracer::run() {
 std::uint64_t Tracer::next_interval_ns() {
   const std::uint64_t period = stop_times_.interval_ns();
   orders_.interval_ns = period;
+  orders_.scan_ns =
+      is_crowded() ? static_cast<std::uint64_t>(stop_times_.mean_scan_ns()) : std::uint64_t{0};
+  orders_.threads = threads_.threads().size();
   orders_.mean_stop_ns = stop_times_.stops() > 0 ? stop_times_.total_ns() / stop_times_.stops() : 0;
   return period / 2 + std::uniform_int_distribution<std::uint64_t>(0, period)(random_);
 }
@@ -56,8 +59,15 @@ void Tracer::scan() {
       wanted_.push_back(tid);
   stop_times_.add_round(own_cpu_ns() - before_ns);
   for (const pid_t tid : wanted_)
-    stop(tid);
+    if (!orders_.is_ending)
+      stop(tid);
   stopper_.leave_cpu();
+}
+
+/// Whether there are so many threads that a scan takes longer than the kernel's figures are old.
+/// Those that run now are then a few of all that have run since the last scan, and are not found.
+bool Tracer::is_crowded() const {
+  return request_.clock == Clock::kCpu && stop_times_.is_crowded();
 }
 
 /// Returns whether the thread must be stopped now.
@@ -70,7 +80,7 @@ bool Tracer::is_wanted(TracedThread& thread, std::uint64_t now_ns) {
   if (waited_before_ns != 0)
     stop_times_.add_wait(thread.seen.waited_ns - waited_before_ns);
   // A thread that slept, and has had no CPU since, still sleeps.
-  if (!has_run && !thread.was_runnable && !is_wall)
+  if (!has_run && !is_wall && (!thread.was_runnable || is_crowded()))
     return false;
   const auto seen = thread.files.state();
   if (!seen)
@@ -103,12 +113,16 @@ void Tracer::stop(pid_t tid) {
   TracedThread* thread = threads_.find(tid);
   if (!thread || thread->state != TracedThread::State::kRunning)
     return;
-  if (thread->was_runnable && !stopper_.preempt(*thread) && request_.clock == Clock::kCpu)
+  const bool is_in_turn = is_crowded();
+  if (!is_in_turn && thread->was_runnable && !stopper_.preempt(*thread) &&
+      request_.clock == Clock::kCpu)
     return;
   thread->asked_ns = monotonic_ns();
   if (::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0)
     return;
   thread->state = TracedThread::State::kAsked;
+  if (is_in_turn)
+    return;  // it stops when it has a CPU again
   constexpr std::uint64_t kPatienceNs = 1'000'000;
   const std::uint64_t until_ns = thread->asked_ns + kPatienceNs;
   for (; thread && thread->state == TracedThread::State::kAsked && monotonic_ns() < until_ns &&
@@ -129,7 +143,7 @@ void Tracer::sample(TracedThread& thread) {
   if (!sample)
     return;
   const std::uint64_t began_ns = stopper_.stop_began_ns();
-  stop_times_.add_stop(sample->time_ns - std::max(thread.asked_ns, began_ns));
+  stop_times_.add_stop(sample->time_ns - std::max(thread.asked_ns, began_ns), !is_crowded());
   const std::uint64_t waited_before_ns = thread.seen.waited_ns;
   thread.update_times();
   stop_times_.add_wait(thread.seen.waited_ns - waited_before_ns);
@@ -137,7 +151,8 @@ void Tracer::sample(TracedThread& thread) {
   constexpr std::uint64_t kSlackNs = 200'000;
   const std::uint64_t lost_cpu_ns = began_ns - (thread.seen.waited_ns - waited_before_ns);
   const bool was_waiting = thread.was_runnable && lost_cpu_ns + kSlackNs < thread.arrived_ns;
-  if (was_waiting && request_.clock == Clock::kCpu)
+  // In a crowd, all that are asked have waited.  They stop where they lost their CPU.
+  if (was_waiting && request_.clock == Clock::kCpu && !is_crowded())
     return;
   write(thread, *sample);
   stopper_.look_up_stack(thread, *sample);

@@ -39,6 +39,8 @@ struct TracerOrders {
   std::atomic<bool> is_ending = false;
   std::atomic<std::uint64_t> interval_ns = 0;   ///< current time between two scans
   std::atomic<std::uint64_t> mean_stop_ns = 0;  ///< determines interval_ns
+  std::atomic<std::uint64_t> scan_ns = 0;  ///< determines it, if there are too many threads; else 0
+  std::atomic<std::size_t> threads = 0;
   /// The state of the command, if there is one.
   std::shared_ptr<WaitedElsewhere> child = std::make_shared<WaitedElsewhere>();
 };
@@ -61,6 +63,7 @@ class Tracer {
  private:
   std::uint64_t next_interval_ns();
   void scan();
+  [[nodiscard]] bool is_crowded() const;
   bool is_wanted(TracedThread& thread, std::uint64_t now_ns);
   bool repeat_last(TracedThread& thread, std::uint64_t now_ns);
   void stop(pid_t tid);
