@@ -186,6 +186,7 @@ class WayOut {
       const auto rule = leaves ? path.rule() : path.follow(rest);
       if (rule && accepts(*rule))
         return rule;
+      pushes_left_ = std::max(pushes_left_, path.pushes_left);
       if (!rule && !leaves && !path.is_lost)
         push_next(paths, path, *instruction);
     }
@@ -205,12 +206,25 @@ class WayOut {
                 static_cast<std::uint32_t>(*first_call_->saved_at / kWord));
   }
 
+  /// Returns the rule in a method with frames of `words` while it saves the stack pointer, which
+  /// from() saw being restored: the search for a string (HotSpot,
+  /// C2_MacroAssembler::string_indexof) pushes the counts and places of both strings' parts, and
+  /// that last.  nullopt elsewhere.
+  [[nodiscard]] std::optional<Rule> by_pushes_left(std::uint32_t words) const {
+    constexpr std::int64_t kPushes = 4;
+    if (pushes_left_ <= 0 || pushes_left_ >= kPushes)
+      return std::nullopt;
+    return Rule(RuleKind::kStackPointer, words + static_cast<std::uint32_t>(kPushes - pushes_left_),
+                kSlot);
+  }
+
  private:
   struct Path {
     std::size_t at = 0;
     std::int64_t popped_bytes = 0;            ///< since the start, or since saved_at
     bool is_pushed = false;                   ///< rbp, on the way
     bool is_lost = false;                     ///< where the stack pointer is, is unknown
+    std::int64_t pushes_left = 0;             ///< up to that of the stack pointer that is popped
     std::optional<std::int64_t> set_at = {};  ///< where rbp was set on the way
     std::optional<std::int64_t> restored_at =
         {};  ///< where rbp was popped that had been pushed before
@@ -231,6 +245,7 @@ class WayOut {
         pop_frame_pointer();
       } else if (starts_with(code, {0x5c})) {  // pop rsp
         is_lost = saved_at || popped_bytes < 0;
+        pushes_left = !saved_at && popped_bytes < 0 ? -popped_bytes / kWord : 0;
         saved_at = std::exchange(popped_bytes, 0);
       } else if (starts_with(code, {0x48, 0x8b, 0xec}) ||  // mov rbp, rsp
                  starts_with(code, {0x48, 0x89, 0xe5})) {
@@ -295,6 +310,7 @@ class WayOut {
   Bytes code_;
   std::vector<bool> seen_;
   std::optional<Path> first_call_;
+  std::int64_t pushes_left_ = 0;
 };
 
 /// Whether a call ends at `end`.
@@ -353,7 +369,10 @@ Rule rule_of_method(const runtimes::CodeBlob& blob, std::uint64_t avma, const Re
   WayOut way(here.code);
   if (const auto rule = way.from(here.at, /*may_jump=*/false, can_be))
     return *rule;
-  return words > 1 ? way.by_first_call(words).value_or(whole) : whole;
+  if (words <= 1)
+    return whole;
+  const auto pushing = way.by_pushes_left(words);
+  return pushing ? *pushing : way.by_first_call(words).value_or(whole);
 }
 
 }  // namespace

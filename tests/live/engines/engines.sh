@@ -55,15 +55,17 @@ pe-record --check -a 2>"$dir/err"; expect 'check of a target' 2 $?
 # Users can record their own processes only.
 [ "$(id -u)" = 0 ] || skip 'dropping rights needs root'
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
-nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$@"; }
+as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all)
+nobody() { "${as_nobody[@]}" "$@"; }
 cp "$PE_WORKLOAD" "$PE_DENY" "$(command -v pe-record)" "$dir/"
 sleep 30 & root_s=$!
 nobody "$dir/pe-record" --engine ptrace -p $root_s -d 0.1 -o "$dir/w/x.pe" 2>"$dir/err"; expect "another's process" 1 $?
 expect 'its message' "pe-record: ptrace: $root_s: belongs to another user: need CAP_SYS_PTRACE, or root" "$(cat "$dir/err")"
 kill $root_s
-setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$dir/workload" shares 30 & target=$!
+"${as_nobody[@]}" "$dir/workload" shares 30 & target=$!
 await_program $target workload
-nobody "$dir/deny_call" perf_event_open EPERM "$dir/pe-record" -F 499 -d 1 -p $target -o "$dir/w/own.pe" 2>"$dir/err"; expect 'own process' 0 $?
+until_used 500 $target "${as_nobody[@]}" "$dir/deny_call" perf_event_open EPERM "$dir/pe-record" -F 499 -p $target -o "$dir/w/own.pe" 2>"$dir/err"
+expect 'own process' 0 $?
 recorded "$dir/w/own.pe" 'as nobody'
 kill $target
 nobody "$dir/pe-record" --check >"$dir/users" 

@@ -128,6 +128,21 @@ BOOST_AUTO_TEST_CASE(a_method_may_pop_its_stack_pointer) {
   BOOST_TEST(code.at(16) == kWhole);
 }
 
+BOOST_AUTO_TEST_CASE(a_method_may_push_its_stack_pointer_last_of_four_words) {
+  // As string_indexof does: push rbp; sub rsp, 32; mov rcx, rsp; push rax; push rsi; push rdi;
+  // push rcx; pop rsp; add rsp, 32; pop rbp; ret
+  const Code code(std::string_view("\x55\x48\x83\xec\x20\x48\x8b\xcc\x50\x56\x57"
+                                   "\x51\x5c\x48\x83\xc4\x20\x5d\xc3",
+                                   19),
+                  6, 5);
+  BOOST_TEST(code.at(8) == kWhole);
+  BOOST_TEST(code.at(9) == "cfa=rsp+56 rbp=cfa-16");
+  BOOST_TEST(code.at(10) == "cfa=rsp+64 rbp=cfa-16");
+  BOOST_TEST(code.at(11) == "cfa=rsp+72 rbp=cfa-16");
+  BOOST_TEST(code.at(12) == "cfa=*(rsp+0)+48 rbp=cfa-16");
+  BOOST_TEST(code.at(13) == kWhole);
+}
+
 BOOST_AUTO_TEST_CASE(a_method_that_never_returns_has_pushed_nothing_where_it_calls) {
   // push rbp; sub rsp, 32; push rdx; pop rcx; call; hlt
   const Code code(std::string_view("\x55\x48\x83\xec\x20\x52\x59\xe8\x00\x00\x00\x00\xf4", 13), 6,
