@@ -8,7 +8,8 @@ group=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
 group=$group/pe-$$
 mkdir $group 2>"$dir/err" || skip "no control group for memory: $(cat "$dir/err")"
 [ -e $group/$limit ] || { rmdir $group; skip "control groups here do not limit memory"; }
-remove_group() { for _ in $(seq 100); do rmdir $group 2>/dev/null && break; sleep 0.05; done; }
+# shellcheck disable=SC2317 # the trap calls it
+remove_group() { for _ in $(seq 100); do rmdir "$group" 2>/dev/null && break; sleep 0.05; done; }
 trap 'remove_group; clean_up' EXIT
 
 # in_group MEBIBYTES COMMAND...: runs the command in the group
