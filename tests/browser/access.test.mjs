@@ -140,5 +140,5 @@ test('a screen reader finds a summary, buttons and a tree with one focused item'
   const focused = nodes.filter((node) => node.focused);
   assert.deepEqual(focused.map((node) => [node.role, node.name, node.level]), [['treeitem', 'parse (50 samples, 50.00%)', 3]]);
   assert.match(await page.locator('#page-desc').textContent(),
-    /100 samples in 6 stacks, 10 frames\. Largest self: alloc 30\.00%, read 30\.00%, spin.*with what they call: main 75\.00%, parse 50\.00%/);
+    /100 samples in 6 stacks, 10 frames\. Largest self: alloc 30\.00%, read 30\.00%, spin.*Largest total: main 75\.00%, parse 50\.00%/);
 });

@@ -74,7 +74,7 @@ LoadOptions fitted(LoadOptions options) {
         fmt::format("eBPF: {} MiB of memory are available (cgroup, ulimit -v), and its tables need "
                     "{}",
                     available / kMebibyte, kLeastBytes / kMebibyte));
-  constexpr std::uint64_t kPart = 12;
+  constexpr std::uint64_t kPart = 16;
   options.stack_bytes = std::min(options.stack_bytes, available / kPart);
   options.ring_bytes = std::min(options.ring_bytes, std::bit_floor(available / kPart));
   options.wakeup_bytes = std::min(options.wakeup_bytes, options.ring_bytes / 2);

@@ -34,7 +34,7 @@ CodeRange range_of(const FlatCodes& codes, std::span<const objects::Segment> seg
 }  // namespace
 
 PackedImages::Limits PackedImages::Limits::usual() {
-  constexpr std::size_t kPart = 8;
+  constexpr std::size_t kPart = 16;
   Limits limits;
   limits.section_bytes = stream::share_of_memory(limits.section_bytes, kPart);
   limits.words = static_cast<std::uint32_t>(

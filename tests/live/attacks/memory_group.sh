@@ -8,16 +8,24 @@ group=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
 group=$group/pe-$$
 mkdir $group 2>"$dir/err" || skip "no control group for memory: $(cat "$dir/err")"
 [ -e $group/$limit ] || { rmdir $group; skip "control groups here do not limit memory"; }
-# shellcheck disable=SC2317 # the trap calls it
-remove_group() { for _ in $(seq 100); do rmdir "$group" 2>/dev/null && break; sleep 0.05; done; }
-trap 'remove_group; clean_up' EXIT
+rmdir $group
+# shellcheck disable=SC2317 # the trap calls it, too
+remove_group() { for _ in $(seq 100); do rmdir "$own" 2>/dev/null && break; sleep 0.05; done; }
+trap '[ ! -d "$own" ] || remove_group; clean_up' EXIT
 
-# in_group MEBIBYTES COMMAND...: runs the command in the group
+# in_group MEBIBYTES COMMAND...: runs the command in a new group, to which nothing is charged yet
 in_group() {
-  echo $(($1 << 20)) >$group/$limit || skip "$group/$limit cannot be set"
+  local status
+  own=$group-$((++groups))
+  mkdir $own
+  echo $(($1 << 20)) >$own/$limit || skip "$own/$limit cannot be set"
   # shellcheck disable=SC2016 # the other shell's
-  sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' $group "${@:2}" >"$dir/out" 2>"$dir/err"
+  sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' $own "${@:2}" >"$dir/out" 2>"$dir/err"
+  status=$?
+  remove_group
+  return $status
 }
+groups=0 own=
 for recorder in 'pe-record --engine bpf' 'pe-record --engine perf' 'offcpu --engine bpf' 'offcpu --engine perf'; do
   # shellcheck disable=SC2086 # words
   in_group 64 $recorder -a -d 0.5 -o "$dir/out.pe"
