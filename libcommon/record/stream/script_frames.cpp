@@ -141,6 +141,31 @@ void ScriptMerger::describe(Closing& closing) const {
                   "see HOW STACKS END in pe-record(1)");
 }
 
+/// Merges a stack in which the loop is about to start: the functions are innermost.
+std::span<const std::uint64_t> ScriptMerger::merge_starting(std::span<const std::uint64_t> chain) {
+  bool is_user = false;
+  std::size_t i = 0;
+  for (; i < chain.size(); ++i) {
+    if (stream::detail::ChainWalk::is_mark(chain[i]))
+      is_user = chain[i] == PERF_CONTEXT_USER;
+    else if (is_user)
+      break;
+    merged_.push_back(chain[i]);
+  }
+  if (!is_user)
+    merged_.push_back(PERF_CONTEXT_USER);
+  add_calls(0, own_calls_);
+  if (i < chain.size()) {
+    // The first user address is exact.  Behind frames of a script it is looked up as a return
+    // address.
+    merged_.push_back(chain[i] + (has_user_frame_ ? 1 : 0));
+    has_user_frame_ = true;
+    merged_.insert(merged_.end(), chain.begin() + static_cast<std::ptrdiff_t>(i) + 1, chain.end());
+  }
+  add_calls(own_calls_, calls_.size());
+  return merged_;
+}
+
 std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t> chain,
                                                    bool is_complete, const ScriptStack& script) {
   if (script.empty())
@@ -155,9 +180,16 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
     chain = known_part(chain);
   merged_.clear();
   has_user_frame_ = false;
+  return is_whole && loops_.empty() && own_calls_ > 0 ? merge_starting(chain)
+                                                      : merge_paired(chain, unpaired);
+}
+
+/// Merges a stack in which each call of the loop, from the innermost one that is not unpaired, runs
+/// the next of the script's own calls.
+std::span<const std::uint64_t> ScriptMerger::merge_paired(std::span<const std::uint64_t> chain,
+                                                          const Unpaired& unpaired) {
   bool is_user = false;
   std::size_t loop = 0, call = 0;
-  const bool starts_loop = is_whole && loops_.empty() && own_calls_ > 0;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const bool is_mark = stream::detail::ChainWalk::is_mark(chain[i]);
     is_user = is_mark ? chain[i] == PERF_CONTEXT_USER : is_user;
@@ -168,15 +200,7 @@ std::span<const std::uint64_t> ScriptMerger::merge(std::span<const std::uint64_t
       call = end;
       continue;
     }
-    // The first user address is exact.  Behind frames of a script it is looked up as a return
-    // address.
-    std::uint64_t moved = 0;
-    if (starts_loop && call == 0 && is_user && !is_mark) {
-      add_calls(0, own_calls_);
-      call = own_calls_;
-      moved = has_user_frame_ ? 1 : 0;
-    }
-    merged_.push_back(chain[i] + moved);
+    merged_.push_back(chain[i]);
     has_user_frame_ = has_user_frame_ || (is_user && !is_mark);
   }
   if (call < calls_.size() && !is_user)

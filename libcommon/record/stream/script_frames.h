@@ -94,6 +94,9 @@ class ScriptMerger {
   [[nodiscard]] Unpaired unpaired_innermost() const;
   [[nodiscard]] std::span<const std::uint64_t> known_part(
       std::span<const std::uint64_t> chain) const;
+  std::span<const std::uint64_t> merge_starting(std::span<const std::uint64_t> chain);
+  std::span<const std::uint64_t> merge_paired(std::span<const std::uint64_t> chain,
+                                              const Unpaired& unpaired);
   void find_calls(const ScriptStack& script);
   void find_loops(std::span<const std::uint64_t> chain, const ScriptStack& script);
   void add_calls(std::size_t first, std::size_t end);

@@ -20,11 +20,24 @@ stall() {  # ROOM
 # SIGUSR1.
 begin() {  # COMMAND...
   # pe-record --engine bpf records no samples before it has written the list of running processes.
-  case $1 in pe-record) stall 16384 ;; *) stall 0 ;; esac
+  case $1 in pe-record) room=16384 ;; *) room=4096 ;; esac
+  stall $room
   # The command has no <(...), because a bash that gets a signal at that point may report that its trap is not
   # a command, and go on.
   bash -c 'trap "exec sleep 100" USR1; while :; do for i in {1..2000}; do :; done; read -t 0.001; done' <>"$dir/idle" 9<&- & target=$!
   env --default-signal=INT "$@" -p $target >"$dir/pipe" 2>"$dir/err" 9<&- & recorder=$!
+}
+
+# Waits until the recorder has written the first bytes of its stream: it records then.
+begun() {
+  python3 - $((65536 - room)) <<'PY'
+import fcntl, struct, sys, termios, time
+for _ in range(600):
+    if struct.unpack("i", fcntl.ioctl(9, termios.FIONREAD, b"1234"))[0] > int(sys.argv[1]):
+        sys.exit(0)
+    time.sleep(0.1)
+sys.exit("no first byte of the stream")
+PY
 }
 
 # told TEXT: waits until the recorder has printed the text
@@ -69,6 +82,7 @@ check() {  # COMMAND...
   kill $target
 
   begin "$@"
+  begun || fail "$label: did not begin: $(cat "$dir/err")"
   sleep 1
   kill -TERM $recorder
   told "$over"
