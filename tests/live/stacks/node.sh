@@ -126,7 +126,8 @@ for engine in $engines; do
   at_least "$engine: whole recursion, %" 90 "$(of Recursion "wRecursion$mark(wDeep$mark){201}wBottom_")"
   at_least "$engine: native callees, %" 50 "$(of Compresses ';wCompresses_.*ZlibContext.*deflate')"
   at_least "$engine: callbacks of a sort, %" 50 "$(of Sorts ';Builtins_Array.*;wCompare_')"
-  at_least "$engine: callbacks of a replacement, %" 30 "$(of Replaces ';Builtins_.*;wReplacement_')"
+  # V8 decides which part of the time the callback takes.
+  at_least "$engine: callbacks of a replacement, %" 10 "$(of Replaces ';Builtins_.*;wReplacement_')"
   at_least "$engine: closures and methods, %" 90 "$(of Objects ';w(Closure|Method)_')"
   at_least "$engine: generators, %" 70 "$(of Generates ';wGenerator_')"
   at_least "$engine: after waiting, %" 20 "$(of Async ';wAfter_')"
