@@ -2,9 +2,9 @@
 //
 // The table merges .symtab and .dynsym: functions, ifuncs, and symbols without a
 // type in code sections, as assembly has them.  On x86-64 it adds PLT stubs, and _start where the
-// code at the entry point is that of the C library. A table of data has variables in other sections
-// instead, but not thread-local ones. It keeps one name for each address (base/alias.h), in 16
-// bytes, and a copy of the string tables.
+// code at the entry point is that of the C library.
+// A table of data has variables in other sections instead, but not thread-local ones.
+// It keeps one name for each address (base/alias.h), in 16 bytes, and a copy of the string tables.
 //
 // If several symbols cover an address, find() returns the one that starts last.
 // A symbol with a size covers that size.  A symbol without a size reaches to the

@@ -1,4 +1,4 @@
-// What the files of odd_programs share.
+// Declarations for both files of odd_programs.
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
 #include <signal.h>

@@ -79,10 +79,12 @@ struct Engine {
     });
   }
   /// The test recognises the sample by `ip`, its instruction pointer.
-  void leave(const SampleRecord& record, std::uint64_t ip) {
+  void leave(const SampleRecord& record, std::uint64_t ip,
+             const std::vector<std::uint64_t>& kernel_frames = {}) {
     registers.front() = 1;  // a thread whose registers are all zero has just begun
     registers.back() = ip;
-    passed.hold({record, {}, {}, registers, memory}, {});
+    passed.hold({record, {}, {}, registers, memory},
+                {.frames = kernel_frames, .is_kernel = !kernel_frames.empty()});
   }
   void come_back(const Ended& ended) {
     passed.hold({.record = ended.record, .stack = {}, .ended = &ended.wait}, {});
@@ -306,6 +308,18 @@ BOOST_AUTO_TEST_CASE(only_the_last_wakers_are_kept) {
   BOOST_TEST(engine.passed.waker_stack(43, 4) == nullptr);
   BOOST_TEST(engine.passed.waker_stack(43, 5) != nullptr);
   BOOST_TEST(engine.passed.waker_stack(43, 4100) != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(wakers_with_long_stacks_are_fewer) {
+  // 2^20 words are kept: 174 stacks of 6,000 frames and a few marks.
+  Engine engine;
+  const std::vector<std::uint64_t> frames(6000, 0xffff'ffff'8100'0000);
+  for (std::uint64_t time_ns = 1; time_ns <= 400; ++time_ns)
+    engine.leave(wakes_at(time_ns), 0x1000, frames);
+  engine.walk(kAlways);
+  BOOST_TEST(engine.passed.waker_stack(43, 400 - 180) == nullptr);
+  BOOST_TEST(engine.passed.waker_stack(43, 400 - 170) != nullptr);
+  BOOST_TEST(engine.passed.waker_stack(43, 400) != nullptr);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

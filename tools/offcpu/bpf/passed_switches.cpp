@@ -86,9 +86,12 @@ void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
 
 Stack& PassedSwitches::place_of(const stream::Sample& sample) {
   if (walking_.kind == unwind::kRecordPassedWaker) {
-    constexpr std::size_t kMostWakers = 4096;
-    if (wakers_.size() >= kMostWakers)
+    constexpr std::size_t kMostWakers = 4096, kMostWords = std::size_t{1} << 20;
+    waker_words_ += sample.callchain.size();
+    while (!wakers_.empty() && (wakers_.size() >= kMostWakers || waker_words_ > kMostWords)) {
+      waker_words_ -= wakers_.begin()->second.chain.size();
       wakers_.erase(wakers_.begin());
+    }
     return wakers_[{sample.time_ns, sample.tid}];
   }
   Waiting& waiting = waiting_[sample.tid];

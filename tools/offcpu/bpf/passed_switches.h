@@ -89,6 +89,7 @@ class PassedSwitches {
   std::vector<Held> held_;
   std::unordered_map<std::uint32_t, Waiting> waiting_;               ///< by tid
   std::map<std::pair<std::uint64_t, std::uint32_t>, Stack> wakers_;  ///< by time and tid
+  std::size_t waker_words_ = 0;                                      ///< of their chains
   std::vector<Ended> ended_;
   unwind::SampleRecord walking_ = {};
 };

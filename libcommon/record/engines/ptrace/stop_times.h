@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "record/engines/ptrace/cpu_credit.h"
+
 namespace pe::record {
 
 class StopTimes {
@@ -53,7 +55,7 @@ class StopTimes {
   [[nodiscard]] std::uint64_t longest_ns() const noexcept { return longest_ns_; }
 
   static constexpr double kMostStopped = 0.1, kMostBusy = 0.25;
-  static constexpr double kLongNs = 10e6;  ///< CpuCredit::kLagNs
+  static constexpr double kLongNs = CpuCredit::kLagNs;
 
  private:
   /// Returns the mean of `count` values, `ns` the last; of more than kMost, the last ones count
