@@ -59,23 +59,19 @@ std::string fix_of_scripts(const Options& options) {
 
 EngineAdvice::EngineAdvice(const Options& options)
     : may_use_bpf(options.not_by_bpf.empty() && has_rights_for_bpf()),
-      may_use_ptrace(problem_of_ptrace(options).empty()),
       if_scripts(fix_of_scripts(options)) {}
 
 std::string if_cut(const record::Request& request, std::uint64_t cut_bytes,
                    const EngineAdvice& advice) {
-  const char* const by_ptrace =
-      advice.may_use_ptrace ? "copies cannot be larger: use --engine ptrace, which needs none"
-                            : "copies cannot be larger";
   if (request.engine == Engine::kBpf)
-    return by_ptrace;
+    return "copies cannot be larger";
   // The head of a record takes a part of the largest copy.
   constexpr std::uint64_t kMostOfHead = 1024;
   if (cut_bytes + kMostOfHead >= record::kMaxStackBytes) {
     if (!request.may_continue)
       return "leave out --no-continue";
     return advice.may_use_bpf ? "copies cannot be larger: use --engine bpf, which needs none"
-                              : by_ptrace;
+                              : "copies cannot be larger";
   }
   constexpr std::uint64_t kCopiesOfRing = 4;  // those for which a thread's ring has room
   const std::uint64_t ring_bytes =

@@ -15,7 +15,6 @@ struct EngineAdvice {
   explicit EngineAdvice(const Options& options);
 
   bool may_use_bpf;        ///< the options and the user's privileges allow the engine bpf
-  bool may_use_ptrace;     ///< the same for ptrace
   std::string if_scripts;  ///< the fix if the engine does not read the functions of scripts
 };
 
