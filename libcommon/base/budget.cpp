@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "base/clock.h"
 
@@ -112,10 +113,14 @@ double Budget::least(Resource resource) const {
 void Budget::spend(std::uint32_t target, Resource resource, double amount, std::uint64_t now_ns) {
   const std::scoped_lock lock(mutex_);
   const std::size_t i = index_of(resource);
-  Target& known = target_of(target, now_ns);
-  add(known.sums[i], resource, amount, now_ns);
-  add(owners_[known.owner][i], resource, amount, now_ns);
   add(all_[i], resource, amount, now_ns);
+  // Destructors call this, so it must not throw.  The sum of all needs no memory.
+  try {
+    Target& known = target_of(target, now_ns);
+    add(known.sums[i], resource, amount, now_ns);
+    add(owners_[known.owner][i], resource, amount, now_ns);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 void Budget::count_loss(std::uint32_t target, Resource why, std::uint64_t now_ns) {
