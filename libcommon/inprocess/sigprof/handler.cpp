@@ -85,9 +85,11 @@ bool is_handler_installed() noexcept {
   return ::sigaction(SIGPROF, nullptr, &now) == 0 && is_ours(now);
 }
 
+bool are_handlers_idle() noexcept { return __atomic_load_n(&state.busy, __ATOMIC_SEQ_CST) == 0; }
+
 void remove_handler() noexcept {
   __atomic_store_n(&state.table, nullptr, __ATOMIC_SEQ_CST);
-  while (__atomic_load_n(&state.busy, __ATOMIC_SEQ_CST) != 0) {
+  while (!are_handlers_idle()) {
     constexpr timespec kMoment{0, 50'000};  // an interrupted handler needs a processor
     ::nanosleep(&kMoment, nullptr);
   }

@@ -23,6 +23,10 @@ bool install_handler(ThreadTable& table) noexcept;
 /// Whether our handler is still installed.
 bool is_handler_installed() noexcept;
 
+/// Whether no handler accesses the table: all samples of handlers that have started are in the
+/// rings.  A handler may be interrupted for long.
+bool are_handlers_idle() noexcept;
+
 /// Removes our handler: when this returns, no handler accesses the table.  The table's timers must
 /// have been stopped.  Discards their pending signals, and restores the previous action for
 /// SIGPROF, unless the program has set another one meanwhile.

@@ -39,9 +39,10 @@ bool Mappings::may_read(std::uint64_t now_ns) noexcept {
   return debt_ns_ < kMostDebtNs;
 }
 
-void Mappings::follow(RecordBuffer& buffer, std::uint32_t pid,
+void Mappings::follow(std::uint64_t oldest_ns, RecordBuffer& buffer, std::uint32_t pid,
                       pthread_mutex_t& fork_lock) noexcept {
   const std::uint64_t now_ns = monotonic_ns();
+  since_ns_ = std::max(since_ns_, oldest_ns);
   if (!may_read(now_ns))
     return;
   std::array<char, 128> text;

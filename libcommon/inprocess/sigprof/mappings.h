@@ -30,8 +30,9 @@ class Mappings {
   static constexpr std::size_t kMost = 65'530;
 
   /// Reads the mappings, if that is due, and writes the new ones of process `pid`.  Holds
-  /// `fork_lock` while no fork may happen.
-  void follow(RecordBuffer& buffer, std::uint32_t pid, pthread_mutex_t& fork_lock) noexcept;
+  /// `fork_lock` while no fork may happen.  Records may have any time since `oldest_ns`.
+  void follow(std::uint64_t oldest_ns, RecordBuffer& buffer, std::uint32_t pid,
+              pthread_mutex_t& fork_lock) noexcept;
   /// Does the same for a sample at `ip`, unless `ip` is in a known mapping.
   void follow_to(std::uint64_t ip, RecordBuffer& buffer, std::uint32_t pid,
                  pthread_mutex_t& fork_lock) noexcept;

@@ -8,6 +8,7 @@
 #include "inprocess/atomics.h"
 #include "inprocess/runtime/proc_self.h"
 #include "inprocess/runtime/timers.h"
+#include "inprocess/sigprof/handler.h"
 
 namespace pe::inprocess {
 namespace {
@@ -29,16 +30,20 @@ When SampleWriter::since_last_pass(std::uint32_t tid) const noexcept {
   return {pid_, tid, previous_pass_ns_};
 }
 
+/// The end of a round promises that no later record is older than the round before.  A handler that
+/// reads its clock and is then interrupted could break that, so the round goes on.
 std::uint64_t SampleWriter::begin_pass() noexcept {
+  if (is_complete_)
+    buffer_.begin_round();
+  is_complete_ = are_handlers_idle();
   previous_pass_ns_ = pass_tick_ns_;
   pass_tick_ns_ = last_tick_ns();
   pass_ns_ = monotonic_ns();
-  buffer_.begin_round();
   return pass_ns_;
 }
 
 void SampleWriter::write_pass() noexcept {
-  mappings_.follow(buffer_, pid_, threads_->lock());
+  mappings_.follow(previous_pass_ns_, buffer_, pid_, threads_->lock());
   const std::uint32_t used = threads_->used();
   for (std::uint32_t number = 0; number < used; ++number)
     drain(number);
@@ -63,7 +68,7 @@ void SampleWriter::drain(std::uint32_t number) noexcept {
   }
   if (state != kEnded)
     return;
-  write_task(buffer_, PERF_RECORD_EXIT, {pid_, slot.shared.tid, pass_ns_});
+  write_task(buffer_, PERF_RECORD_EXIT, {pid_, slot.shared.tid, last_tick_ns()});
   threads_->give_back(number);
 }
 

@@ -1,7 +1,8 @@
 // Copies samples from the rings into the stream.  Also writes the threads, their names, and the
 // mappings that the samples need.
 //
-// Time passes in rounds: a pass writes everything that has happened since the last one.
+// A pass writes what has happened since the last one.  A round is one pass, or several if handlers
+// were interrupted: see begin_pass().
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -52,6 +53,7 @@ class SampleWriter {
   std::uint32_t pid_;
   std::uint64_t pass_ns_, pass_tick_ns_;  ///< when it started; the kernel's last tick before
   std::uint64_t previous_pass_ns_;        ///< the tick of the previous pass
+  bool is_complete_;  ///< this pass writes all samples that are older than its start
   std::uint64_t blocking_;
   std::array<std::byte, 2 * RecordBuffer::kLeastRoom> room_;
   std::array<std::byte, kMostRingBytes> ring_;  ///< a copy of the samples that are being written

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stackpipe/sigprof.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/io/input.h"
+#include "inprocess/runtime/timers.h"
 #include "stream/session.h"
 
 namespace {
@@ -79,6 +81,24 @@ sp_sigprof_options wall_at(std::uint32_t hz) {
   return options;
 }
 
+/// A clock that holds up one handler as long as the test wants.
+struct HeldClock {
+  enum class Role { kWriter, kOther, kHeld };
+  static int read(clockid_t clock, timespec* now) {
+    const int result = ::clock_gettime(clock, now);
+    if (role == Role::kWriter)
+      ++reads_of_writer;
+    if (role == Role::kHeld && !holds.exchange(true))
+      while (!is_released)
+        ::sched_yield();
+    return result;
+  }
+
+  inline static thread_local Role role = Role::kWriter;
+  inline static std::atomic<int> reads_of_writer = 0;
+  inline static std::atomic<bool> holds = false, is_released = false;
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(sigprof_run)
@@ -92,6 +112,33 @@ BOOST_AUTO_TEST_CASE(the_stream_holds_what_the_counts_say) {
   BOOST_TEST(sp_sigprof_stop(&counts) == SP_SIGPROF_OK);
   BOOST_TEST(counts.samples > 0U);
   BOOST_TEST(counts.threads >= 1U);
+  check_whole(file, counts);
+}
+
+BOOST_AUTO_TEST_CASE(a_sample_of_an_interrupted_handler_is_in_order) {
+  const Fd file = memory();
+  const sp_sigprof_options options = wall_at(1000);
+  sp_sigprof_counts counts = SP_SIGPROF_COUNTS;
+  HeldClock::role = HeldClock::Role::kOther;
+  inprocess::set_real_clock(HeldClock::read);
+  BOOST_REQUIRE(sp_sigprof_start(&options, file.get()) == SP_SIGPROF_OK);
+  std::thread held([] {
+    HeldClock::role = HeldClock::Role::kHeld;
+    while (!HeldClock::is_released)
+      spin(1);
+  });
+  while (!HeldClock::holds)
+    spin(1);
+  // More than three passes: each reads the clock a few times.
+  constexpr int kReads = 30;
+  const int before = HeldClock::reads_of_writer;
+  while (HeldClock::reads_of_writer < before + kReads)
+    spin(1);
+  HeldClock::is_released = true;
+  held.join();
+  spin(10);
+  BOOST_TEST(sp_sigprof_stop(&counts) == SP_SIGPROF_OK);
+  inprocess::set_real_clock(::clock_gettime);
   check_whole(file, counts);
 }
 
