@@ -23,12 +23,12 @@
 #include "base/cli/stop_signals.h"
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "record/engines/kernel/counters.h"
-#include "record/stream/deep_pace.h"
-#include "record/stream/drain.h"
-#include "record/stream/mapped_ranges.h"
-#include "record/stream/memory_behind.h"
-#include "record/watch.h"
+#include "recording/counters/counters.h"
+#include "recording/stream/deep_pace.h"
+#include "recording/stream/drain.h"
+#include "recording/stream/mapped_ranges.h"
+#include "recording/stream/memory_behind.h"
+#include "recording/watch.h"
 #include "stream/held_records.h"
 #include "stream/session.h"
 #include "unwind/stacks/sample_unwinder.h"
@@ -193,8 +193,8 @@ void check_stream(const std::string& path, std::size_t cut_bytes, bool is_verbos
   check.print();
 }
 
-/// Does what the recorder does between the rings and the unwinder (pe-record/drain.h), without a
-/// stream.
+/// Does what the recorder does between the rings and the unwinder (recording/stream/drain.h),
+/// without a stream.
 class LiveCheck {
  public:
   LiveCheck(const perf_event_attr& attr, std::size_t cut_bytes, bool is_verbose)
@@ -222,8 +222,8 @@ class LiveCheck {
     if (sample && sample->has_user_copy()) {
       const stream::Sample cut = check_.cut(*sample);
       if (const auto behind = memory_.read(cut, attr_, check_.checked()); !behind.bytes.empty())
-        record::make_behind_records(behind, sample->time_ns,
-                                    [&](auto pieces) { held_.hold(sample->time_ns, pieces); });
+        recording::make_behind_records(behind, sample->time_ns,
+                                       [&](auto pieces) { held_.hold(sample->time_ns, pieces); });
       pace_.see(cut, check_.checked().used_of_copy(cut, attr_));
     }
     held_.hold(stream::time_of(record, attr_), {record.bytes});
@@ -244,33 +244,33 @@ class LiveCheck {
   perf_event_attr attr_;
   stream::History history_;
   stream::HeldRecords held_;
-  record::DeepPace pace_;
-  record::MemoryBehind memory_;
-  record::MappedRanges mapped_;
+  recording::DeepPace pace_;
+  recording::MemoryBehind memory_;
+  recording::MappedRanges mapped_;
   Check check_;
-  record::KeptBehind behind_;
+  recording::KeptBehind behind_;
 };
 
 void check_command(const std::vector<std::string>& command, std::size_t cut_bytes,
                    bool is_verbose) {
-  record::Request wanted;
+  recording::Request wanted;
   constexpr std::uint64_t kHz = 997;
   wanted.frequency_hz = kHz;
   StopSignals signals;
   Child child = Child::start(command, STDERR_FILENO, signals.before());
-  const record::Target target{.processes = {child.pid()}, .is_command = true};
-  record::Counters counters(wanted, target);
+  const recording::Target target{.processes = {child.pid()}, .is_command = true};
+  recording::Counters counters(wanted, target);
   LiveCheck live(counters.events().front().attr, cut_bytes, is_verbose);
-  record::TargetWatch targets({}, {});
+  recording::TargetWatch targets({}, {});
   child.go();
   std::uint64_t last_pass_ns = 0;
-  record::Ending ending(signals, std::nullopt);
-  const record::WatchRequest request{.ending = ending,
-                                     .child = &child,
-                                     .targets = targets,
-                                     .ring_fds = counters.ring_fds(),
-                                     .reader_fd = -1};
-  record::watch(request, [&] {
+  recording::Ending ending(signals, std::nullopt);
+  const recording::WatchRequest request{.ending = ending,
+                                        .child = &child,
+                                        .targets = targets,
+                                        .ring_fds = counters.ring_fds(),
+                                        .reader_fd = -1};
+  recording::watch(request, [&] {
     const std::uint64_t now_ns = monotonic_ns();
     live.pass(counters.rings(), last_pass_ns);
     last_pass_ns = now_ns;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "folded/folded_counts.h"
 #include "folded/folded_line.h"
 #include "names/demangle.h"
 #include "names/module_symbols.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/stream_folder.h"
 #include "stream/records/sample.h"
 #include "support/large_library.h"

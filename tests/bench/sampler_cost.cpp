@@ -19,11 +19,11 @@
 #include <string>
 
 #include "base/clock.h"
-#include "inprocess/listener.h"
-#include "inprocess/runtime/timers.h"
-#include "inprocess/sampler/core/handler.h"
-#include "inprocess/sampler/core/process.h"
-#include "inprocess/sampler/settings.h"
+#include "recording/inprocess/listener.h"
+#include "recording/inprocess/runtime/timers.h"
+#include "recording/signal/core/handler.h"
+#include "recording/signal/core/process.h"
+#include "recording/signal/settings.h"
 
 namespace {
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/parse_number.h"
+#include "recording/bpf/bpf_object.h"
 #include "support/handshake.h"
 #include "support/live_tables.h"
-#include "unwind/kernel/bpf_object.h"
 
 namespace {
 

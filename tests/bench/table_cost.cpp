@@ -20,9 +20,9 @@
 
 #include "base/cli/child.h"
 #include "base/error.h"
-#include "record/own_cost.h"
+#include "recording/bpf/bpf_object.h"
+#include "recording/own_cost.h"
 #include "support/live_tables.h"
-#include "unwind/kernel/bpf_object.h"
 
 namespace {
 
@@ -58,20 +58,20 @@ class CountingStore final : public unwind::TableStore {
 };
 
 void run(const std::string& name, const std::vector<std::string>& command) {
-  double cpu_s = -record::own_cpu_seconds();
+  double cpu_s = -recording::own_cpu_seconds();
   const auto object = unwind::load({.stack_bytes = 0});
-  const double loading_s = cpu_s + record::own_cpu_seconds();
+  const double loading_s = cpu_s + recording::own_cpu_seconds();
   CountingStore store(*object);
   Child child = Child::start(command, 2, SignalState::now());
   testing::LiveTables live(child.pid(), store);
   child.go();
-  cpu_s = -record::own_cpu_seconds();
+  cpu_s = -recording::own_cpu_seconds();
   while (!child.poll_status()) {
     live.update();
     ::poll(nullptr, 0, 5);
   }
   live.update();
-  cpu_s += record::own_cpu_seconds();
+  cpu_s += recording::own_cpu_seconds();
   const auto statistics = live.tables().statistics();
   constexpr double kMegabyte = 1e6;
   constexpr double kKilobyte = 1e3;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 
-const source = readFileSync(new URL('../../libcommon/picture/page/expression.js', import.meta.url), 'utf8');
+const source = readFileSync(new URL('../../painting/page/expression.js', import.meta.url), 'utf8');
 const { Expression, plainText } = new Function(source + '; return { Expression, plainText };')();
 
 const ATOMS = ['a', 'b', 'A', '.', '\\d', '\\w', '\\s', '\\W', '\\D', '\\S', '[ab]', '[^a]', '[a-c]', '[^\\w]', '[\\d-x]', '^', '$', '\\b', '\\B', '::',

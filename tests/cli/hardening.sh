@@ -20,7 +20,7 @@ xargs -d '\n' "$source/scripts/dev/check-hardening" --no-stack-protector libmall
 # All our files are compiled with _FORTIFY_SOURCE, except those of the libraries for other programs.
 python3 - "$build/compile_commands.json" "$is_fortified" <<'END' || fail 'not fortified'
 import json, re, sys
-commands = [c for c in json.load(open(sys.argv[1])) if re.match(r"(libcommon|tools)/(?!lib[^/]*\.so)", c["output"])]
+commands = [c for c in json.load(open(sys.argv[1])) if re.match(r"(languages|libcommon|painting|recording|tools)/(?!lib[^/]*\.so)", c["output"])]
 last = {c["output"]: re.findall(r"-[DU]_FORTIFY_SOURCE\S*", c["command"])[-1:] for c in commands}
 wanted = ["-D_FORTIFY_SOURCE=2"] if sys.argv[2] == "true" else []
 wrong = [f"{output}: {flag}" for output, flag in last.items() if flag != wanted]

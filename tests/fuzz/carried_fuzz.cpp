@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "inprocess/runtime/carried.h"
+#include "recording/inprocess/runtime/carried.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   std::vector<std::string> texts;

@@ -9,17 +9,17 @@
 #include <vector>
 
 #include "folded/folded_line.h"
-#include "picture/embed.h"
-#include "picture/ticks.h"
-#include "picture/tree/tree_builder.h"
+#include "painting/embed.h"
+#include "painting/ticks.h"
+#include "painting/tree/tree_builder.h"
 #include "support/unpacked_tree.h"
 
 using namespace pe;
 
 namespace {
 
-picture::CallTree tree_of(std::string_view text) {
-  picture::TreeBuilder builder;
+painting::CallTree tree_of(std::string_view text) {
+  painting::TreeBuilder builder;
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
     if (const auto line = folded::parse_folded_line(text.substr(0, end)))
@@ -29,16 +29,16 @@ picture::CallTree tree_of(std::string_view text) {
   return std::move(builder).finish();
 }
 
-void check(const picture::CallTree& tree, std::uint64_t limit) {
-  const std::vector<picture::Rgb> colors(tree.name_count(), picture::Rgb{1, 2, 3});
-  const auto whole = tree.total(picture::kRoot);
+void check(const painting::CallTree& tree, std::uint64_t limit) {
+  const std::vector<painting::Rgb> colors(tree.name_count(), painting::Rgb{1, 2, 3});
+  const auto whole = tree.total(painting::kRoot);
   const auto embedded =
-      picture::embed_tree(tree, {.whole = whole, .limit = limit, .colors = colors});
+      painting::embed_tree(tree, {.whole = whole, .limit = limit, .colors = colors});
   if (embedded.bytes.empty())
     return;
   const auto back = testing::TreeUnpacker::unpack(embedded.bytes);
   // Rounding to the finest decimals may lose less than one tick for each node.
-  const std::uint64_t wanted = picture::Ticks(tree, whole).of(whole);
+  const std::uint64_t wanted = painting::Ticks(tree, whole).of(whole);
   if (back.whole != wanted || back.nodes[0].total > wanted ||
       wanted - back.nodes[0].total > tree.size())
     std::abort();
@@ -50,8 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0)
     return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const picture::CallTree tree = tree_of(text);
-  if (tree.saturated() || tree.total(picture::kRoot).is_zero())
+  const painting::CallTree tree = tree_of(text);
+  if (tree.saturated() || tree.total(painting::kRoot).is_zero())
     return 0;
   check(tree, UINT64_MAX);
   check(tree, std::uint64_t{data[0]} * 4);

@@ -2,7 +2,7 @@
 // events are the list, no accepted name leads to another folder, and bits that were set are in the
 // ranges that the text names.
 // SPDX-License-Identifier: MIT
-#include "record/engines/kernel/event_name.h"
+#include "recording/counters/event_name.h"
 
 #include <bit>
 #include <string>
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "fuzz/require.h"
 
-using namespace pe::record;
+using namespace pe::recording;
 using pe::testing::require;
 
 namespace {

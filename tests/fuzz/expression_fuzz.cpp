@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "folded/frame_rewriter.h"
+#include "flamediff/frame_rewriter.h"
 #include "fuzz/require.h"
 
 using pe::testing::require;

@@ -20,7 +20,7 @@ using namespace pe;
 
 namespace {
 
-void add_lines(std::string_view text, std::size_t side, picture::TreeBuilder& builder,
+void add_lines(std::string_view text, std::size_t side, painting::TreeBuilder& builder,
                folded::Count& total) {
   while (!text.empty()) {
     const auto end = std::min(text.find('\n'), text.size());
@@ -33,7 +33,7 @@ void add_lines(std::string_view text, std::size_t side, picture::TreeBuilder& bu
 }
 
 void check_comparison(std::string_view before, std::string_view after, bool is_absolute) {
-  picture::TreeBuilder builder;
+  painting::TreeBuilder builder;
   folded::Count totals[2];
   add_lines(before, 0, builder, totals[0]);
   add_lines(after, 1, builder, totals[1]);
@@ -46,9 +46,9 @@ void check_comparison(std::string_view before, std::string_view after, bool is_a
   const auto comparison = flamediff::compare(all, options);
   if (!all.tree.saturated())
     require(comparison.totals.before == totals[0] && comparison.totals.after == totals[1]);
-  for (const picture::Change& change : comparison.nodes.changes) {
+  for (const painting::Change& change : comparison.nodes.changes) {
     require(change.interval.low <= change.interval.high);
-    if (change.noise == picture::Noise::kBeyond)
+    if (change.noise == painting::Noise::kBeyond)
       require(change.interval.low >= 0 || change.interval.high <= 0);
   }
 }

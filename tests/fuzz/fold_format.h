@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/cli/choice.h"
-#include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/formats/format.h"
 #include "support/memory_input.h"
 #include "support/string_output.h"

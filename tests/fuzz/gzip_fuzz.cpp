@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/io/gzip.h"
+#include "stackfold/gzip.h"
 #include "support/memory_input.h"
 
 namespace {

@@ -1,14 +1,14 @@
 // Reads any bytes as the memory of a process that runs a HotSpot JVM.  Its code lies in its heaps,
 // its names are bounded, and each name comes back from the stream as it was.
 // SPDX-License-Identifier: MIT
-#include "runtimes/hotspot/process.h"
+#include "languages/java/process.h"
 
 #include <span>
 #include <variant>
 
-#include "record/runtime_code/java_rules.h"
+#include "languages/java/java_rules.h"
+#include "languages/java/scopes.h"
 #include "require.h"
-#include "runtimes/hotspot/scopes.h"
 #include "support/fake_java.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
@@ -16,10 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   using testing::FakeJava;
   using testing::require;
   const std::span memory(data, size);
-  auto opened = runtimes::HotspotProcess::open(
+  auto opened = languages::HotspotProcess::open(
       [&](auto avma, auto into) { return FakeJava::read(memory, avma, into); },
       FakeJava::binary(FakeJava::kCode + FakeJava::kCodeBytes), FakeJava::kBase);
-  auto* process = std::get_if<runtimes::HotspotProcess>(&opened);
+  auto* process = std::get_if<languages::HotspotProcess>(&opened);
   if (process == nullptr)
     return 0;
   std::uint32_t number = 0;
@@ -36,11 +36,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   for (int period = 0; period < 2; ++period) {
     for (std::uint64_t avma = FakeJava::kCode; avma < FakeJava::kCode + FakeJava::kCodeBytes;
          avma += FakeJava::kSegmentBytes / 4) {
-      const runtimes::CodeBlob* blob = process->code_at(avma);
+      const languages::CodeBlob* blob = process->code_at(avma);
       if (blob == nullptr)
         continue;
       require(blob->contains(avma) && process->has_code_at(avma));
-      const auto rule = record::java_rule(*blob, avma, [&](std::uint64_t from, auto into) {
+      const auto rule = languages::java_rule(*blob, avma, [&](std::uint64_t from, auto into) {
         return process->read_code(from, into);
       });
       require(rule.kind() == unwind::RuleKind::kStackPointer ||
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
               rule.kind() == unwind::RuleKind::kRealigned);
       const std::uint64_t method = blob->method;
       const auto functions = process->functions_at(*blob, avma, on_new);
-      require(!functions.empty() && functions.size() <= runtimes::kMostScopes);
+      require(!functions.empty() && functions.size() <= languages::kMostScopes);
       for (const std::uint64_t address : functions)
         require(is_known(address));
       require(is_known(process->interpreted(method, avma, on_new).value_or(0)));

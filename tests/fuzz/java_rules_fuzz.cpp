@@ -1,7 +1,7 @@
 // Reads any bytes as code of a HotSpot JVM.  The first four give the frame's words, and where the
 // frame is complete.  Each instruction has a rule by which a walk goes up.
 // SPDX-License-Identifier: MIT
-#include "record/runtime_code/java_rules.h"
+#include "languages/java/java_rules.h"
 
 #include <algorithm>
 #include <span>
@@ -19,14 +19,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   const Bytes code = reader.left();
   if (!complete || code.empty() || code.size() > 4096)
     return 0;
-  runtimes::CodeBlob blob;
+  languages::CodeBlob blob;
   blob.code_start = kStart;
   blob.code_end = kStart + code.size();
   blob.frame_words = *words;
   blob.frame_complete = kStart + *complete % code.size();
   for (std::size_t at = 0; at < code.size(); at += 1 + code.size() / 64) {
     const auto rule =
-        record::java_rule(blob, kStart + at, [&](std::uint64_t avma, std::span<std::byte> into) {
+        languages::java_rule(blob, kStart + at, [&](std::uint64_t avma, std::span<std::byte> into) {
           const std::uint64_t from = avma - kStart;
           if (from > code.size() || into.size() > code.size() - from)
             return false;

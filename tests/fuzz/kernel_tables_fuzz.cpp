@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "check_cfi.h"
+#include "recording/bpf/kernel_rule.h"
+#include "recording/bpf/rule_numbers.h"
+#include "recording/bpf/table_packer.h"
 #include "support/table_memory.h"
 #include "unwind/cfi/unwind_table.h"
-#include "unwind/kernel/kernel_rule.h"
-#include "unwind/kernel/rule_numbers.h"
-#include "unwind/kernel/table_packer.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 // Input: a byte with the number of descriptors (of ten) and whether another message follows; the
 // message.
 // SPDX-License-Identifier: MIT
-#include "inprocess/listener.h"
+#include "recording/inprocess/listener.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "inprocess/sampler/layout.h"
+#include "recording/signal/layout.h"
 #include "support/cfi_builder.h"
 #include "support/fake_java.h"
 #include "support/fake_php.h"
@@ -353,7 +353,7 @@ std::string ruby_memory(std::uint64_t version) {
   const std::vector<FakeRuby::Line> lines{{0, 10}, {3, 12}, {60, 9}};
   const auto inner = fake.code("block in run", "/srv/a.rb", 9, 80, lines);
   const auto outer = fake.code("run", "/srv/a.rb", 3, 8, std::span(lines).first(2));
-  fake.put(fake.body_of(outer) + pe::runtimes::ruby::kPath, fake.path("/srv/b.rb", true));
+  fake.put(fake.body_of(outer) + pe::languages::ruby::kPath, fake.path("/srv/b.rb", true));
   fake.thread(std::vector<FakeRuby::Frame>{{inner, 70, FakeRuby::kMethod | FakeRuby::kEndsCall},
                                            {0, 0, FakeRuby::kOfC},
                                            {outer, 4},
@@ -404,7 +404,7 @@ std::string v8_memory(char number, std::uint32_t major, std::uint32_t minor) {
                   fake.byte_array(""), kCallBytes);
     fake.calls_after(called + kCallBytes, true, calls);
   }
-  fake.put(FakeV8::kCode, pe::runtimes::V8Frame{outer.function, outer.bytecodes, 0x4000000000});
+  fake.put(FakeV8::kCode, pe::languages::V8Frame{outer.function, outer.bytecodes, 0x4000000000});
   const auto& bytes = fake.bytes();
   return number + std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }

@@ -6,12 +6,12 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/parse_bytes.h"
 #include "base/parse_decimal.h"
-#include "base/parse_duration.h"
 #include "folded/count.h"
 #include "fuzz/require.h"
-#include "record/target_options.h"
+#include "malloctrace/parse_bytes.h"
+#include "recording/target_options.h"
+#include "stackfold/parse_duration.h"
 #include "stackfold/time_range.h"
 
 using pe::testing::require;
@@ -51,19 +51,19 @@ void check_times(std::string_view text) {
 }
 
 void check_lists(const std::string& text) {
-  const auto parts = pe::record::split_list(text);
+  const auto parts = pe::recording::split_list(text);
   std::string joined;
   for (const std::string& part : parts)
     joined += (&part == parts.data() ? "" : ",") + part;
   require(joined == text);
-  const auto cpus = pe::record::parse_cpu_list(text);
+  const auto cpus = pe::recording::parse_cpu_list(text);
   if (!cpus)
     return;
   require(std::all_of(cpus->begin(), cpus->end(), [](int cpu) { return cpu >= 0; }));
   std::string plain;
   for (const int cpu : *cpus)
     plain += (plain.empty() ? "" : ",") + std::to_string(cpu);
-  require(pe::record::parse_cpu_list(plain) == cpus);
+  require(pe::recording::parse_cpu_list(plain) == cpus);
 }
 
 }  // namespace

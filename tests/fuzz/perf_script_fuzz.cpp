@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/formats/perf_script/perf_script_folder.h"
 #include "stackfold/refine.h"
 #include "support/memory_input.h"

@@ -5,9 +5,9 @@
 #include <span>
 #include <variant>
 
-#include "inprocess/sampler/script_words.h"
+#include "languages/common/process.h"
+#include "recording/signal/script_words.h"
 #include "require.h"
-#include "runtimes/scripts/process.h"
 #include "support/fake_php.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
@@ -20,13 +20,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     return FakePhp::read_of(memory, avma, into);
   };
   for (const std::uint64_t version : kVersions) {
-    auto opened = runtimes::ScriptProcess::open(read, FakePhp::binary(version), FakePhp::kBase);
-    auto* process = std::get_if<runtimes::ScriptProcess>(&opened);
+    auto opened = languages::ScriptProcess::open(read, FakePhp::binary(version), FakePhp::kBase);
+    auto* process = std::get_if<languages::ScriptProcess>(&opened);
     if (process == nullptr)
       continue;
     std::uint32_t number = 0;
     const auto& stack = process->read_stack(1, {});
-    require(stack.frames.size() <= runtimes::kMostScriptFrames + 1);
+    require(stack.frames.size() <= languages::kMostScriptFrames + 1);
     process->begin_names();
     constexpr std::size_t kMostNamed = 100;
     for (const auto& frame :

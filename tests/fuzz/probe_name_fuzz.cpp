@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "base/glob.h"
 #include "fuzz/require.h"
-#include "record/probes/probe_name.h"
-#include "record/probes/weight.h"
+#include "recording/probes/probe_name.h"
+#include "recording/probes/weight.h"
 
-using namespace pe::record;
+using namespace pe::recording;
 using pe::testing::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {

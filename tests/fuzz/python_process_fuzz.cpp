@@ -6,9 +6,9 @@
 #include <span>
 #include <variant>
 
-#include "inprocess/sampler/script_words.h"
+#include "languages/common/process.h"
+#include "recording/signal/script_words.h"
 #include "require.h"
-#include "runtimes/scripts/process.h"
 #include "support/fake_python.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
@@ -25,19 +25,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
                 std::min(into.size(), memory.size() - at), into.begin());
     return into.size();
   };
-  runtimes::ScriptBinary binary{
+  languages::ScriptBinary binary{
       .runtime = FakePython::kRuntime - FakePython::kBase, .version = 0, .loop = {{0x100, 0x200}}};
   constexpr std::size_t kVersionAt = FakePython::kVersionAt - FakePython::kBase;
   if (memory.size() >= kVersionAt + sizeof binary.version)
     std::memcpy(&binary.version, memory.data() + kVersionAt, sizeof binary.version);
-  auto opened = runtimes::ScriptProcess::open(read, binary, FakePython::kBase);
-  auto* process = std::get_if<runtimes::ScriptProcess>(&opened);
+  auto opened = languages::ScriptProcess::open(read, binary, FakePython::kBase);
+  auto* process = std::get_if<languages::ScriptProcess>(&opened);
   if (process == nullptr)
     return 0;
   std::uint32_t number = 0;
   for (int sample = 0; sample < 2; ++sample) {
     const auto& stack = process->read_stack(1, {.thread_pointer = FakePython::kThreadPointer});
-    require(stack.frames.size() <= runtimes::kMostScriptFrames);
+    require(stack.frames.size() <= languages::kMostScriptFrames);
     process->begin_names();
     constexpr std::size_t kMostNamed = 100;
     for (const auto& frame :

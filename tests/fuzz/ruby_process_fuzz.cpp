@@ -6,9 +6,9 @@
 #include <span>
 #include <variant>
 
-#include "inprocess/sampler/script_words.h"
+#include "languages/common/process.h"
+#include "recording/signal/script_words.h"
 #include "require.h"
-#include "runtimes/scripts/process.h"
 #include "support/fake_ruby.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
@@ -29,14 +29,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   constexpr std::size_t kVersionAt = FakeRuby::kVersionAt - FakeRuby::kBase;
   if (memory.size() >= kVersionAt + sizeof version)
     std::memcpy(&version, memory.data() + kVersionAt, sizeof version);
-  auto opened = runtimes::ScriptProcess::open(read, FakeRuby::binary(version), FakeRuby::kBase);
-  auto* process = std::get_if<runtimes::ScriptProcess>(&opened);
+  auto opened = languages::ScriptProcess::open(read, FakeRuby::binary(version), FakeRuby::kBase);
+  auto* process = std::get_if<languages::ScriptProcess>(&opened);
   if (process == nullptr)
     return 0;
   std::uint32_t number = 0;
   for (int sample = 0; sample < 2; ++sample) {
     const auto& stack = process->read_stack(1, {.thread_pointer = FakeRuby::kThreadPointer});
-    require(stack.frames.size() <= runtimes::kMostScriptFrames);
+    require(stack.frames.size() <= languages::kMostScriptFrames);
     process->begin_names();
     constexpr std::size_t kMostNamed = 100;
     for (const auto& frame :

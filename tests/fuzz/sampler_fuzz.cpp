@@ -16,7 +16,7 @@
 
 #include "base/byte_reader.h"
 #include "base/clock.h"
-#include "record/engines/signal/collector.h"
+#include "recording/signal/collector.h"
 #include "support/shared_samples.h"
 
 namespace {
@@ -90,13 +90,13 @@ void fill(SharedSamples& samples, Bytes input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   std::vector<std::string> notes;
-  const record::OpenedEvent event =
-      record::engine_event({.frequency_hz = SharedSamples::kHz}, notes);
-  record::EngineRing ring(std::size_t{1} << 22);
-  record::EngineRecords records(ring, event);
+  const recording::OpenedEvent event =
+      recording::engine_event({.frequency_hz = SharedSamples::kHz}, notes);
+  recording::EngineRing ring(std::size_t{1} << 22);
+  recording::EngineRecords records(ring, event);
   Budget budget;
   records.read_scripts(budget);
-  record::Collector collector(records, {}, inprocess::kMostHz);
+  recording::Collector collector(records, {}, inprocess::kMostHz);
   Checks checks(event.attr);
   for (int i = 0; i < 2; ++i) {  // the second is another program of the same process
     SharedSamples samples;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "inprocess/sampler/settings.h"
+#include "recording/signal/settings.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   using namespace pe::inprocess;

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "inprocess/sanitizer.h"
+#include "recording/inprocess/sanitizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const pe::Fd file(::memfd_create("program", MFD_CLOEXEC));

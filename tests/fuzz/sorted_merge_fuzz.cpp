@@ -4,7 +4,7 @@
 //
 // Input: texts, with a NUL between them.
 // SPDX-License-Identifier: MIT
-#include "folded/sorted_merge.h"
+#include "stackfold/sorted_merge.h"
 
 #include <algorithm>
 #include <string>

@@ -9,12 +9,12 @@
 
 #include "base/cli/choice.h"
 #include "base/error.h"
-#include "folded/folded_counts.h"
 #include "stackfold/exports/firefox.h"
 #include "stackfold/exports/form.h"
 #include "stackfold/exports/pprof.h"
 #include "stackfold/exports/speedscope.h"
 #include "stackfold/exports/stream_profile.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/formats/pprof/pprof.h"
 #include "support/memory_input.h"
 #include "support/string_output.h"

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "folded/folded_counts.h"
 #include "fuzz/check_folded.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/stream_folder.h"
 #include "support/memory_input.h"
 #include "support/string_output.h"

@@ -2,10 +2,10 @@
 // by program headers, compressed or not.
 // SPDX-License-Identifier: MIT
 #include "check_cfi.h"
+#include "recording/probes/function_exits.h"
+#include "recording/probes/probe_place.h"
 #include "unwind/cfi/landing_pads.h"
-#include "unwind/function_exits.h"
 #include "unwind/function_ranges.h"
-#include "unwind/probe_place.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   using pe::testing::check;

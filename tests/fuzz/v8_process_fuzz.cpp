@@ -1,12 +1,12 @@
 // Reads any bytes as the memory of a process that runs V8.  Its code contains the addresses that
 // lead to it, its names are bounded, and each name comes back from the stream as it was.
 // SPDX-License-Identifier: MIT
-#include "runtimes/v8/process.h"
+#include "languages/node/process.h"
 
 #include <cstring>
 #include <span>
 
-#include "record/runtime_code/v8_rules.h"
+#include "languages/node/v8_rules.h"
 #include "require.h"
 #include "support/fake_v8.h"
 
@@ -19,7 +19,7 @@ using testing::require;
 constexpr std::uint32_t kVersions[][2] = {{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 1}};
 
 /// `number` counts the functions, which the process keeps from one period to the next.
-void read_all(runtimes::V8Process& process, std::span<const std::byte> memory,
+void read_all(languages::V8Process& process, std::span<const std::byte> memory,
               std::uint32_t& number) {
   const auto on_new = [&](const stream::ScriptFunction& function) {
     const auto again = stream::parse_script_path(stream::script_path(function));
@@ -32,7 +32,7 @@ void read_all(runtimes::V8Process& process, std::span<const std::byte> memory,
                             address < stream::script_address(number + 1) - 1);
   };
   for (std::uint64_t avma = FakeV8::kCode; avma < FakeV8::kCode + FakeV8::kCodeBytes; avma += 136) {
-    runtimes::V8Frame frame;
+    languages::V8Frame frame;
     if (const std::size_t at = avma - FakeV8::kCode; at + sizeof frame <= memory.size())
       std::memcpy(&frame, memory.data() + at, sizeof frame);
     require(is_known(process.interpreted(frame, on_new).value_or(0)));
@@ -41,7 +41,7 @@ void read_all(runtimes::V8Process& process, std::span<const std::byte> memory,
     if (code == nullptr)
       continue;
     require(code->contains(avma));
-    const auto rule = record::v8_rule(
+    const auto rule = languages::v8_rule(
         *code, avma, [&](std::uint64_t from, auto into) { return process.read_code(from, into); });
     require(rule.kind() == unwind::RuleKind::kStackPointer ||
             rule.kind() == unwind::RuleKind::kFramePointer);
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
     return 0;
   const auto& version = kVersions[std::to_integer<std::size_t>(data[0]) % std::size(kVersions)];
   const std::span memory(data + 1, size - 1);
-  runtimes::V8Process process(
+  languages::V8Process process(
       [&](auto avma, auto into) { return FakeV8::read(memory, avma, into); },
       FakeV8::layout(version[0], version[1]));
   std::uint32_t number = 0;

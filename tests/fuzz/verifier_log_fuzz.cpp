@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/require.h"
-#include "unwind/kernel/verifier_log.h"
+#include "recording/bpf/verifier_log.h"
 
 using pe::testing::require;
 

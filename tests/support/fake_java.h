@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
-#include "runtimes/hotspot/layout.h"
-#include "runtimes/hotspot/process.h"
-#include "runtimes/hotspot/structs.h"
+#include "languages/java/layout.h"
+#include "languages/java/process.h"
+#include "languages/java/structs.h"
 
 namespace pe::testing {
 
@@ -29,13 +29,13 @@ class FakeJava {
   explicit FakeJava(std::int32_t version = 17, std::string_view missing = "")
       : bytes_(kCode + kCodeBytes - kBase) {
     version_ = version;
-    variables_ = room(runtimes::kVmVariables * kWord);
+    variables_ = room(languages::kVmVariables * kWord);
     publish_fields(missing);
-    publish_names({"HeapBlock", "ConstMethod", "ConstantPool"}, runtimes::kVmTypes,
+    publish_names({"HeapBlock", "ConstMethod", "ConstantPool"}, languages::kVmTypes,
                   [](std::string_view name) { return name == "HeapBlock" ? 16U : kObjectBytes; });
     publish_names(
         {"ConstMethod::_has_linenumber_table", "frame::interpreter_frame_sender_sp_offset"},
-        runtimes::kVmConstants, [](std::string_view name) {
+        languages::kVmConstants, [](std::string_view name) {
           return name.starts_with("frame") ? ~std::uint64_t{0} : std::uint64_t{1};
         });
     make_heap();
@@ -56,16 +56,16 @@ class FakeJava {
     return into.size();
   }
   /// The places of the variables, from kBase; `first` is the avma of the first one.
-  static runtimes::HotspotBinary binary(std::uint64_t first) {
-    runtimes::HotspotBinary binary;
-    for (std::size_t i = 0; i < runtimes::kVmVariables; ++i)
+  static languages::HotspotBinary binary(std::uint64_t first) {
+    languages::HotspotBinary binary;
+    for (std::size_t i = 0; i < languages::kVmVariables; ++i)
       binary.variables[i] = first - kBase + i * kWord;
     return binary;
   }
   [[nodiscard]] std::uint64_t variables() const noexcept { return variables_; }
   /// Opens the process.  The FakeJava must outlive it.
-  [[nodiscard]] std::variant<runtimes::HotspotProcess, std::string> open() const {
-    return runtimes::HotspotProcess::open(
+  [[nodiscard]] std::variant<languages::HotspotProcess, std::string> open() const {
+    return languages::HotspotProcess::open(
         [this](std::uint64_t avma, std::span<std::byte> into) { return read(avma, into); },
         binary(variables_), kBase);
   }
@@ -252,7 +252,7 @@ class FakeJava {
     }
     for (std::size_t i = 0; i < std::size(kStatics); ++i)
       add(kStatics[i], 0, statics_ + i * kWord);
-    using namespace runtimes;
+    using namespace languages;
     set_variable(kVmFields, table);
     set_variable(kVmFieldType, kTypeAt);
     set_variable(kVmFieldName, kFieldAt);

@@ -13,10 +13,10 @@
 #include <variant>
 #include <vector>
 
-#include "runtimes/memory.h"
-#include "runtimes/php/layout.h"
-#include "runtimes/scripts/binary.h"
-#include "runtimes/scripts/process.h"
+#include "languages/common/binary.h"
+#include "languages/common/memory.h"
+#include "languages/common/process.h"
+#include "languages/php/layout.h"
 
 namespace pe::testing {
 
@@ -31,9 +31,9 @@ class FakePhp {
   explicit FakePhp(std::uint64_t version)
       : version_(version),
         bytes_(0x400),
-        layout_(std::get<runtimes::PhpLayout>(runtimes::php_layout(version))) {}
+        layout_(std::get<languages::PhpLayout>(languages::php_layout(version))) {}
 
-  [[nodiscard]] const runtimes::PhpLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] const languages::PhpLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
 
   [[nodiscard]] std::size_t read(std::uint64_t avma, std::span<std::byte> into) const {
@@ -51,15 +51,15 @@ class FakePhp {
     return into.size();
   }
   /// The interpreter's file: its svma are `kBase` lower.
-  static runtimes::ScriptBinary binary(std::uint64_t version) {
-    return {.language = runtimes::ScriptLanguage::kPhp,
+  static languages::ScriptBinary binary(std::uint64_t version) {
+    return {.language = languages::ScriptLanguage::kPhp,
             .runtime = kGlobals - kBase,
             .version = version,
             .loop = {{0x100, 0x200}}};
   }
   /// Reads the memory as it is at that time.  The FakePhp must outlive it.
-  [[nodiscard]] runtimes::ScriptProcess process() const {
-    return std::get<runtimes::ScriptProcess>(runtimes::ScriptProcess::open(
+  [[nodiscard]] languages::ScriptProcess process() const {
+    return std::get<languages::ScriptProcess>(languages::ScriptProcess::open(
         [this](auto avma, auto into) { return read(avma, into); }, binary(version_), kBase));
   }
 
@@ -75,20 +75,20 @@ class FakePhp {
 
   /// A zend_string.
   std::uint64_t text(std::string_view characters) {
-    const std::uint64_t avma = room(runtimes::kPhpTextData + characters.size() + 1);
+    const std::uint64_t avma = room(languages::kPhpTextData + characters.size() + 1);
     put_text(avma, characters);
     return avma;
   }
   void put_text(std::uint64_t avma, std::string_view characters) {
-    put(avma + runtimes::kPhpTextHash, std::uint64_t{std::hash<std::string_view>()(characters)});
-    put(avma + runtimes::kPhpTextLength, std::uint64_t{characters.size()});
-    std::memcpy(bytes_.data() + (avma + runtimes::kPhpTextData - kBase), characters.data(),
+    put(avma + languages::kPhpTextHash, std::uint64_t{std::hash<std::string_view>()(characters)});
+    put(avma + languages::kPhpTextLength, std::uint64_t{characters.size()});
+    std::memcpy(bytes_.data() + (avma + languages::kPhpTextData - kBase), characters.data(),
                 characters.size());
   }
   /// A zend_class_entry.
   std::uint64_t scope(std::string_view name) {
     const std::uint64_t avma = room(64);
-    put(avma + runtimes::kPhpClassName, text(name));
+    put(avma + languages::kPhpClassName, text(name));
     return avma;
   }
 
@@ -105,7 +105,7 @@ class FakePhp {
   }
   /// A function in C; without a name: the start of a fiber.
   std::uint64_t internal(std::string_view name) {
-    return head(runtimes::kPhpIsInternal, name.empty() ? 0 : text(name), 0);
+    return head(languages::kPhpIsInternal, name.empty() ? 0 : text(name), 0);
   }
 
   /// Frames form a list, the innermost first.
@@ -116,14 +116,14 @@ class FakePhp {
   std::uint64_t add_frame(Stack& stack, std::uint64_t function, std::uint32_t line, bool is_top) {
     const std::uint64_t frame = room(80);
     const std::uint64_t instruction = room(32);
-    put(instruction + runtimes::kPhpLine, line);
-    put(frame + runtimes::kPhpInstruction, instruction);
-    put(frame + runtimes::kPhpFunction, function);
-    put(frame + runtimes::kPhpCallInfo, is_top ? runtimes::kPhpTop : 0U);
+    put(instruction + languages::kPhpLine, line);
+    put(frame + languages::kPhpInstruction, instruction);
+    put(frame + languages::kPhpFunction, function);
+    put(frame + languages::kPhpCallInfo, is_top ? languages::kPhpTop : 0U);
     if (stack.outermost == 0)
       stack.innermost = frame;
     else
-      put(stack.outermost + runtimes::kPhpCaller, frame);
+      put(stack.outermost + languages::kPhpCaller, frame);
     stack.outermost = frame;
     return frame;
   }
@@ -132,23 +132,23 @@ class FakePhp {
     Stack own;
     const std::uint64_t frame = add_frame(own, function, line, true);
     const std::uint64_t generator = room(128);
-    put(generator + runtimes::kPhpGeneratorFrame, frame);
-    put(add_frame(stack, 0, 0, false) + runtimes::kPhpThis, generator);
+    put(generator + languages::kPhpGeneratorFrame, frame);
+    put(add_frame(stack, 0, 0, false) + languages::kPhpThis, generator);
   }
-  void run(const Stack& stack) { put(kGlobals + runtimes::kPhpCurrent, stack.innermost); }
+  void run(const Stack& stack) { put(kGlobals + languages::kPhpCurrent, stack.innermost); }
 
  private:
   std::uint64_t head(std::uint8_t type, std::uint64_t name, std::uint64_t scope) {
-    const std::uint64_t avma = room(runtimes::kPhpFunctionBytes);
-    put(avma + runtimes::kPhpType, type);
-    put(avma + runtimes::kPhpName, name);
-    put(avma + runtimes::kPhpScope, scope);
+    const std::uint64_t avma = room(languages::kPhpFunctionBytes);
+    put(avma + languages::kPhpType, type);
+    put(avma + languages::kPhpName, name);
+    put(avma + languages::kPhpScope, scope);
     return avma;
   }
 
   std::uint64_t version_;
   std::vector<std::byte> bytes_;
-  runtimes::PhpLayout layout_;
+  languages::PhpLayout layout_;
 };
 
 }  // namespace pe::testing

@@ -12,11 +12,11 @@
 #include <variant>
 #include <vector>
 
-#include "runtimes/memory.h"
-#include "runtimes/python/layout.h"
-#include "runtimes/scripts/binary.h"
-#include "runtimes/scripts/layout.h"
-#include "runtimes/scripts/process.h"
+#include "languages/common/binary.h"
+#include "languages/common/layout.h"
+#include "languages/common/memory.h"
+#include "languages/common/process.h"
+#include "languages/python/layout.h"
 
 namespace pe::testing {
 
@@ -34,7 +34,8 @@ class FakePython {
     if (version >> 16U >= k313 >> 16U)
       publish(version);
     auto memory = this->memory();
-    layout_ = std::get<runtimes::PythonLayout>(runtimes::python_layout(memory, version, kRuntime));
+    layout_ =
+        std::get<languages::PythonLayout>(languages::python_layout(memory, version, kRuntime));
     add_interpreter();
   }
 
@@ -46,7 +47,7 @@ class FakePython {
     last_thread_ = 0;
   }
 
-  [[nodiscard]] const runtimes::PythonLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] const languages::PythonLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
 
   [[nodiscard]] std::size_t read(std::uint64_t avma, std::span<std::byte> into) const {
@@ -60,16 +61,16 @@ class FakePython {
     return into.size();
   }
   /// Reads the memory as it is at that time.  The FakePython must outlive it.
-  [[nodiscard]] runtimes::Memory memory() const {
-    return runtimes::Memory([this](auto avma, auto into) { return read(avma, into); });
+  [[nodiscard]] languages::Memory memory() const {
+    return languages::Memory([this](auto avma, auto into) { return read(avma, into); });
   }
-  [[nodiscard]] runtimes::ScriptProcess process() const {
-    const runtimes::ScriptBinary binary{
+  [[nodiscard]] languages::ScriptProcess process() const {
+    const languages::ScriptBinary binary{
         .runtime = kRuntime - kBase, .version = version_, .loop = {{0x100, 0x200}}};
-    return std::get<runtimes::ScriptProcess>(runtimes::ScriptProcess::open(
+    return std::get<languages::ScriptProcess>(languages::ScriptProcess::open(
         [this](auto avma, auto into) { return read(avma, into); }, binary, kBase));
   }
-  [[nodiscard]] runtimes::ScriptLayout script_layout() const { return {.python = layout_}; }
+  [[nodiscard]] languages::ScriptLayout script_layout() const { return {.python = layout_}; }
 
   template <typename T>
   void put(std::uint64_t avma, T value) {
@@ -104,7 +105,7 @@ class FakePython {
     const std::uint64_t lines = room(layout_.bytes_data + table.size());
     put(lines + layout_.bytes_size, std::uint64_t{table.size()});
     std::memcpy(bytes_.data() + (lines + layout_.bytes_data - kBase), table.data(), table.size());
-    const std::uint64_t avma = room(runtimes::kCodeBytes);
+    const std::uint64_t avma = room(languages::kCodeBytes);
     put(avma, std::uint64_t{2});  // the count of its references
     put(avma + layout_.name - 8, name);
     put(avma + layout_.name, name);
@@ -124,7 +125,7 @@ class FakePython {
     put(frame + layout_.instruction, code + layout_.instructions + offset);
     if (!ends_call)
       return;
-    if (layout_.call_end == runtimes::CallEnd::kEntryFlag)
+    if (layout_.call_end == languages::CallEnd::kEntryFlag)
       put(frame + layout_.end_mark, std::uint8_t{1});
     else
       add_shim(stack);
@@ -152,7 +153,7 @@ class FakePython {
     std::uint64_t outer = 0;
     std::memcpy(&outer, bytes_.data() + (state + layout_.frame - kBase), sizeof outer);
     put(c_frame + layout_.frame_of_c_frame, older.innermost);
-    put(c_frame + layout_.frame_of_c_frame + runtimes::kPreviousOfCFrame, outer);
+    put(c_frame + layout_.frame_of_c_frame + languages::kPreviousOfCFrame, outer);
     put(state + layout_.frame, c_frame);
   }
 
@@ -207,7 +208,7 @@ class FakePython {
     put(kRuntime + 8, version);
   }
   std::uint64_t link(Stack& stack) {
-    const std::uint64_t frame = room(runtimes::kFrameBytes);
+    const std::uint64_t frame = room(languages::kFrameBytes);
     if (stack.outermost == 0)
       stack.innermost = frame;
     else
@@ -218,7 +219,7 @@ class FakePython {
 
   std::uint64_t version_;
   std::vector<std::byte> bytes_;
-  runtimes::PythonLayout layout_{};
+  languages::PythonLayout layout_{};
   std::uint64_t interpreter_ = 0, last_thread_ = 0;
 };
 

@@ -12,11 +12,11 @@
 #include <variant>
 #include <vector>
 
-#include "runtimes/memory.h"
-#include "runtimes/ruby/layout.h"
-#include "runtimes/scripts/binary.h"
-#include "runtimes/scripts/layout.h"
-#include "runtimes/scripts/process.h"
+#include "languages/common/binary.h"
+#include "languages/common/layout.h"
+#include "languages/common/memory.h"
+#include "languages/common/process.h"
+#include "languages/ruby/layout.h"
 
 namespace pe::testing {
 
@@ -26,11 +26,11 @@ class FakeRuby {
   static constexpr std::uint64_t kBase = 0x10000, kRuntime = kBase, kVersionAt = kBase + 0x20,
                                  kVm = kBase + 0x40;
   static constexpr std::uint64_t kThreadPointer = 0x7f0000001000;
-  static constexpr std::uint64_t k30 = runtimes::ruby_version(3, 0),
-                                 k31 = runtimes::ruby_version(3, 1),
-                                 k32 = runtimes::ruby_version(3, 2),
-                                 k33 = runtimes::ruby_version(3, 3),
-                                 k34 = runtimes::ruby_version(3, 4);
+  static constexpr std::uint64_t k30 = languages::ruby_version(3, 0),
+                                 k31 = languages::ruby_version(3, 1),
+                                 k32 = languages::ruby_version(3, 2),
+                                 k33 = languages::ruby_version(3, 3),
+                                 k34 = languages::ruby_version(3, 4);
   /// Is unreadable.
   static constexpr std::uint64_t kNowhere = 0x4000'0000;
   /// Flags of frames.
@@ -39,17 +39,17 @@ class FakeRuby {
 
   explicit FakeRuby(std::uint64_t version)
       : version_(version),
-        layout_(std::get<runtimes::RubyLayout>(runtimes::ruby_layout(version))),
+        layout_(std::get<languages::RubyLayout>(languages::ruby_layout(version))),
         bytes_(0x80) {
     put(kRuntime, kVm);
     put(kVersionAt, version);
-    put(kVm + runtimes::ruby::kRactors, kVm + runtimes::ruby::kRactors);
+    put(kVm + languages::ruby::kRactors, kVm + languages::ruby::kRactors);
     ractor_ = ractor();
   }
 
-  [[nodiscard]] const runtimes::RubyLayout& layout() const noexcept { return layout_; }
-  [[nodiscard]] runtimes::ScriptLayout script_layout() const {
-    return {.language = runtimes::ScriptLanguage::kRuby, .ruby = layout_};
+  [[nodiscard]] const languages::RubyLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] languages::ScriptLayout script_layout() const {
+    return {.language = languages::ScriptLanguage::kRuby, .ruby = layout_};
   }
   [[nodiscard]] const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
 
@@ -64,17 +64,17 @@ class FakeRuby {
     return into.size();
   }
   /// Reads the memory as it is at that time.  The FakeRuby must outlive it.
-  [[nodiscard]] runtimes::Memory memory() const {
-    return runtimes::Memory([this](auto avma, auto into) { return read(avma, into); });
+  [[nodiscard]] languages::Memory memory() const {
+    return languages::Memory([this](auto avma, auto into) { return read(avma, into); });
   }
-  [[nodiscard]] static runtimes::ScriptBinary binary(std::uint64_t version) {
-    return {.language = runtimes::ScriptLanguage::kRuby,
+  [[nodiscard]] static languages::ScriptBinary binary(std::uint64_t version) {
+    return {.language = languages::ScriptLanguage::kRuby,
             .runtime = kRuntime - kBase,
             .version = version,
             .loop = {{0x100, 0x200}}};
   }
-  [[nodiscard]] runtimes::ScriptProcess process() const {
-    return std::get<runtimes::ScriptProcess>(runtimes::ScriptProcess::open(
+  [[nodiscard]] languages::ScriptProcess process() const {
+    return std::get<languages::ScriptProcess>(languages::ScriptProcess::open(
         [this](auto avma, auto into) { return read(avma, into); }, binary(version_), kBase));
   }
 
@@ -139,10 +139,10 @@ class FakeRuby {
   std::uint64_t code(std::string_view name, std::string_view file, std::uint32_t first_line,
                      std::uint32_t size = 8, std::span<const Line> lines = {}) {
     const std::uint64_t body = room(256);
-    put(body + runtimes::ruby::kSize, size);
-    put(body + runtimes::ruby::kInstructions, room(size * 8));
-    put(body + runtimes::ruby::kPath, text(file));
-    put(body + runtimes::ruby::kLabel, text(name));
+    put(body + languages::ruby::kSize, size);
+    put(body + languages::ruby::kInstructions, room(size * 8));
+    put(body + languages::ruby::kPath, text(file));
+    put(body + languages::ruby::kLabel, text(name));
     put_line(body, first_line);
     const std::uint64_t entries = room(layout_.line_bytes * lines.size());
     for (std::size_t i = 0; i < lines.size(); ++i)
@@ -151,17 +151,17 @@ class FakeRuby {
     put(body + layout_.lines + 16, static_cast<std::uint32_t>(lines.size()));
     put(body + layout_.lines + 24, starts(size, lines));
     const std::uint64_t sequence = room(40);
-    put(sequence + runtimes::ruby::kBody, body);
+    put(sequence + languages::ruby::kBody, body);
     return sequence;
   }
   [[nodiscard]] std::uint64_t body_of(std::uint64_t sequence) const {
-    return get<std::uint64_t>(sequence + runtimes::ruby::kBody);
+    return get<std::uint64_t>(sequence + languages::ruby::kBody);
   }
   void put_line(std::uint64_t body, std::uint32_t line) {
     if (layout_.has_tagged_line)
-      put(body + runtimes::ruby::kLine, std::uint64_t{line} << 1U | 1U);
+      put(body + languages::ruby::kLine, std::uint64_t{line} << 1U | 1U);
     else
-      put(body + runtimes::ruby::kLine, line);
+      put(body + languages::ruby::kLine, line);
   }
 
   struct Frame {
@@ -173,36 +173,36 @@ class FakeRuby {
   std::uint64_t context(std::span<const Frame> frames) {
     constexpr std::uint64_t kFree = 64;  // for values
     const std::uint64_t size = kFree + frames.size() * layout_.frame_bytes;
-    const std::uint64_t stack = room(size), fiber = room(runtimes::ruby::kContext + 1024);
-    const std::uint64_t made = fiber + runtimes::ruby::kContext;
-    put(made + layout_.thread - runtimes::ruby::kFiberBeforeThread, fiber);
+    const std::uint64_t stack = room(size), fiber = room(languages::ruby::kContext + 1024);
+    const std::uint64_t made = fiber + languages::ruby::kContext;
+    put(made + layout_.thread - languages::ruby::kFiberBeforeThread, fiber);
     std::uint64_t at = stack + kFree;
-    put(made + runtimes::ruby::kStack, stack);
-    put(made + runtimes::ruby::kStackWords, size / 8);
-    put(made + runtimes::ruby::kInnermost, at);
+    put(made + languages::ruby::kStack, stack);
+    put(made + languages::ruby::kStackWords, size / 8);
+    put(made + languages::ruby::kInnermost, at);
     for (const Frame& frame : frames) {
-      put(at + runtimes::ruby::kSequence, frame.code);
+      put(at + languages::ruby::kSequence, frame.code);
       if (frame.code != 0)
-        put(at + runtimes::ruby::kInstruction,
-            get<std::uint64_t>(body_of(frame.code) + runtimes::ruby::kInstructions) +
+        put(at + languages::ruby::kInstruction,
+            get<std::uint64_t>(body_of(frame.code) + languages::ruby::kInstructions) +
                 frame.next * std::uint64_t{8});
       const std::uint64_t environment = room(8);
       put(environment, frame.flags);
-      put(at + runtimes::ruby::kEnvironment, environment);
+      put(at + languages::ruby::kEnvironment, environment);
       at += layout_.frame_bytes;
     }
     return made;
   }
   /// Makes one execution context the resumer of another, as of a Ruby with that setjmp().
   void resume(std::uint64_t by, std::uint64_t context, bool is_builtin) {
-    put(context + layout_.previous + (is_builtin ? 0 : runtimes::ruby::kMoreOfSetjmp),
-        by - runtimes::ruby::kContext);
+    put(context + layout_.previous + (is_builtin ? 0 : languages::ruby::kMoreOfSetjmp),
+        by - languages::ruby::kContext);
   }
   /// Adds a ractor, which gets the threads from now on.
   std::uint64_t ractor() {
     ractor_ = room(layout_.next_ractor + 64);
     put(ractor_ + layout_.threads, ractor_ + layout_.threads);
-    link(kVm + runtimes::ruby::kRactors, ractor_ + layout_.next_ractor);
+    link(kVm + languages::ruby::kRactors, ractor_ + layout_.next_ractor);
     return ractor_;
   }
   /// Adds a thread with these frames, as the first of its list.  Returns its rb_thread_t.
@@ -228,7 +228,7 @@ class FakeRuby {
   void end(std::uint64_t state) {
     const auto context = get<std::uint64_t>(state + layout_.context);
     for (const std::uint32_t field :
-         {runtimes::ruby::kStack, runtimes::ruby::kStackWords, runtimes::ruby::kInnermost})
+         {languages::ruby::kStack, languages::ruby::kStackWords, languages::ruby::kInnermost})
       put(context + field, std::uint64_t{0});
   }
 
@@ -258,7 +258,7 @@ class FakeRuby {
   }
 
   std::uint64_t version_;
-  runtimes::RubyLayout layout_;
+  languages::RubyLayout layout_;
   std::vector<std::byte> bytes_;
   std::uint64_t ractor_ = 0;
 };

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtimes/v8/process.h"
+#include "languages/node/process.h"
 
 namespace pe::testing {
 
@@ -34,7 +34,7 @@ class FakeV8 {
   }
 
   /// The layout of a version with numbers of our own.
-  static runtimes::V8Layout layout(std::uint32_t major, std::uint32_t minor) {
+  static languages::V8Layout layout(std::uint32_t major, std::uint32_t minor) {
     const auto value = [major](std::string_view name) -> std::optional<std::uint32_t> {
       static const std::map<std::string_view, std::uint32_t> kValues = {
           {"type_JSFunction__JS_FUNCTION_TYPE", 2000},
@@ -59,7 +59,7 @@ class FakeV8 {
       const auto found = kValues.find(name);
       return found != kValues.end() ? std::optional(found->second) : std::nullopt;
     };
-    return runtimes::v8_layout(major, minor, value).value();
+    return languages::v8_layout(major, minor, value).value();
   }
 
   [[nodiscard]] const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
@@ -74,12 +74,12 @@ class FakeV8 {
     return into.size();
   }
   /// The FakeV8 must outlive it.
-  [[nodiscard]] runtimes::V8Process open() const {
+  [[nodiscard]] languages::V8Process open() const {
     return {
         [this](std::uint64_t avma, std::span<std::byte> into) { return read(bytes_, avma, into); },
         layout_};
   }
-  [[nodiscard]] const runtimes::V8Layout& layout() const noexcept { return layout_; }
+  [[nodiscard]] const languages::V8Layout& layout() const noexcept { return layout_; }
 
   template <typename T>
   void put(std::uint64_t avma, T value) {
@@ -277,7 +277,7 @@ class FakeV8 {
     return word;
   }
 
-  runtimes::V8Layout layout_;
+  languages::V8Layout layout_;
   std::vector<std::byte> bytes_;
   std::uint64_t next_ = kBase + 64;
   std::uint64_t meta_ = 0, last_code_ = 0;

@@ -14,8 +14,8 @@
 
 #include "base/cli/child.h"
 #include "base/error.h"
+#include "recording/bpf/bpf_object.h"
 #include "support/live_tables.h"
-#include "unwind/kernel/bpf_object.h"
 #include "unwind/rule_cache.h"
 #include "unwind/stacks/images.h"
 #include "unwind/walk/walker.h"

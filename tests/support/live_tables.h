@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "recording/bpf/code_tables.h"
+#include "recording/bpf/table_store.h"
 #include "stream/history.h"
 #include "stream/records/counter.h"
 #include "stream/records/sample.h"
-#include "unwind/kernel/code_tables.h"
-#include "unwind/kernel/table_store.h"
 
 namespace pe::testing {
 

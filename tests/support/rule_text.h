@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "unwind/kernel/kernel_rule.h"
+#include "recording/bpf/kernel_rule.h"
 #include "unwind/rule.h"
 
 namespace pe::unwind {

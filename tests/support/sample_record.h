@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "inprocess/sampler/core/ring_writer.h"
+#include "recording/signal/core/ring_writer.h"
 
 namespace pe::testing {
 

@@ -3,7 +3,7 @@
 //
 //     sampler_stream LIBRARY OUTPUT [SETTING=VALUE...] -- COMMAND [ARGUMENT...]
 //
-// Settings: hz, clock, stack, ring, follow (inprocess/sampler/settings.h); name and tid choose the
+// Settings: hz, clock, stack, ring, follow (recording/signal/settings.h); name and tid choose the
 // threads to sample.  A sample's weight is its time in nanoseconds.  On standard error it prints
 // the collector's counts as "name number" lines, and a line "thread PID TID NAME SAMPLES WEIGHT"
 // for each thread.  It returns the command's status.
@@ -28,9 +28,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/io/output.h"
-#include "record/engines/signal/collector.h"
-#include "record/stream/drain.h"
-#include "record/stream/whole_stream.h"
+#include "recording/signal/collector.h"
+#include "recording/stream/drain.h"
+#include "recording/stream/whole_stream.h"
 
 namespace {
 
@@ -66,7 +66,7 @@ class ThreadSums {
 
 struct Arguments {
   std::string library, output, settings;
-  record::ThreadChoice choice;
+  recording::ThreadChoice choice;
   std::vector<std::string> command;
 };
 
@@ -87,8 +87,8 @@ Arguments read_arguments(int argc, char** argv) {
   return arguments;
 }
 
-void print(const record::Collector& collector) {
-  const record::CollectorCounts& counts = collector.counts();
+void print(const recording::Collector& collector) {
+  const recording::CollectorCounts& counts = collector.counts();
   fmt::print(
       stderr,
       "processes {}\nthreads {}\nsamples {}\nweight {}\nlost {}\nlost_weight "
@@ -109,24 +109,24 @@ int run(const Arguments& arguments) {
     throw_errno(arguments.output, errno);
   FdOutput out(file.get(), arguments.output);
   stream::StreamWriter writer(out);
-  const record::Request request{.frequency_hz = settings.hz,
-                                .stack_bytes = settings.stack_bytes,
-                                .keep_stacks = true,
-                                .may_keep_binaries = false};
+  const recording::Request request{.frequency_hz = settings.hz,
+                                   .stack_bytes = settings.stack_bytes,
+                                   .keep_stacks = true,
+                                   .may_keep_binaries = false};
   std::vector<std::string> notes;
-  const record::OpenedEvent event = record::engine_event(request, notes);
+  const recording::OpenedEvent event = recording::engine_event(request, notes);
   Budget budget;
-  record::RecordedStream stream(writer, event.attr, request, budget);
-  record::Drain drain(stream, event.attr);
-  record::EngineRing ring;
-  record::EngineRecords records(ring, event);
+  recording::RecordedStream stream(writer, event.attr, request, budget);
+  recording::Drain drain(stream, event.attr);
+  recording::EngineRing ring;
+  recording::EngineRecords records(ring, event);
   records.may_go_back_to(0);
-  record::Collector collector(records, arguments.choice, inprocess::kMostHz);
+  recording::Collector collector(records, arguments.choice, inprocess::kMostHz);
   write_head(stream, {&event, 1}, "signal");
   writer.write_event_unit(event.ids.front(), "ns");
-  Child child = Child::start(
-      arguments.command, -1, SignalState::now(),
-      {"LD_PRELOAD=" + arguments.library, record::settings_text(settings, collector.listener())});
+  Child child = Child::start(arguments.command, -1, SignalState::now(),
+                             {"LD_PRELOAD=" + arguments.library,
+                              recording::settings_text(settings, collector.listener())});
   child.go();
   std::optional<int> status;
   while (!status) {

@@ -13,9 +13,9 @@
 
 #include "base/byte_reader.h"
 #include "base/fd.h"
-#include "inprocess/listener.h"
-#include "inprocess/runtime/shared_file.h"
-#include "inprocess/sampler/layout.h"
+#include "recording/inprocess/listener.h"
+#include "recording/inprocess/runtime/shared_file.h"
+#include "recording/signal/layout.h"
 
 namespace pe::testing {
 

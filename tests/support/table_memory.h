@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "unwind/kernel/layout.h"
-#include "unwind/kernel/table_store.h"
+#include "recording/bpf/layout.h"
+#include "recording/bpf/table_store.h"
 
 namespace pe::testing {
 

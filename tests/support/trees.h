@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "folded/folded_line.h"
-#include "picture/tree/call_tree.h"
+#include "painting/tree/call_tree.h"
 
 namespace pe::testing {
 
 /// The tree that the builder makes from `lines`.  Each line has one count, or two as for
 /// flamegraph.pl.
 template <typename Builder>
-picture::CallTree tree_of(const std::vector<std::string>& lines, Builder builder = Builder()) {
+painting::CallTree tree_of(const std::vector<std::string>& lines, Builder builder = Builder()) {
   for (const auto& text : lines) {
     const auto line = folded::parse_folded_line(text, folded::Columns::kPerl);
     BOOST_REQUIRE(line);
@@ -27,10 +27,10 @@ picture::CallTree tree_of(const std::vector<std::string>& lines, Builder builder
 }
 
 /// One line for each node, indented by depth: "name total/self", then " +3" for a difference.
-inline std::string drawn(const picture::CallTree& tree) {
+inline std::string drawn(const painting::CallTree& tree) {
   std::string out;
-  for (picture::NodeId node = 0; node < tree.size(); ++node) {
-    for (picture::NodeId above = node; above != picture::kRoot; above = tree.parent(above))
+  for (painting::NodeId node = 0; node < tree.size(); ++node) {
+    for (painting::NodeId above = node; above != painting::kRoot; above = tree.parent(above))
       out += ' ';
     out.append(tree.name(node)).append(" ");
     append_count(out, tree.total(node));

@@ -1,4 +1,4 @@
-// For tests: reads the format of picture/embed.h as the page's script does, and checks that the
+// For tests: reads the format of painting/embed.h as the page's script does, and checks that the
 // tree is complete.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "picture/svg/colors.h"
+#include "painting/svg/colors.h"
 
 namespace pe::testing {
 
@@ -34,11 +34,11 @@ struct UnpackedTree {
   double largest_delta = 0;
   std::uint64_t decimals = 0, whole = 0, smallest = 0, left_out = 0;
   std::vector<std::string> names;
-  std::vector<picture::Rgb> colors;
+  std::vector<painting::Rgb> colors;
   std::vector<Node> nodes;
 };
 
-/// The format of picture/times.h.
+/// The format of painting/times.h.
 struct UnpackedTimes {
   struct Part {
     std::uint64_t step = 0, place = 0, count = 0;

@@ -270,8 +270,8 @@ BOOST_AUTO_TEST_CASE(a_palette_map_that_is_a_link_is_replaced_and_its_target_lef
 
 BOOST_AUTO_TEST_CASE(rgb_is_three_numbers_and_nothing_else) {
   using pe::flamesvg::parse_rgb;
-  BOOST_TEST((parse_rgb("rgb(0,128,255)") == pe::picture::Rgb{0, 128, 255}));
-  BOOST_TEST((parse_rgb("rgb( 0, 128,255 )") == pe::picture::Rgb{0, 128, 255}));
+  BOOST_TEST((parse_rgb("rgb(0,128,255)") == pe::painting::Rgb{0, 128, 255}));
+  BOOST_TEST((parse_rgb("rgb( 0, 128,255 )") == pe::painting::Rgb{0, 128, 255}));
   for (const char* text : {"rgb(0,0,256)", "rgb(0,0)", "rgb(0,0,0,0)", "rgb(,,)", "rgb(1,2,3",
                            "red", "rgb(1 2,3,4)", "rgb(-1,2,3)", "rgb( ,,)", ""})
     BOOST_TEST(!parse_rgb(text), text);

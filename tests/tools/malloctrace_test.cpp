@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "inprocess/command.h"
 #include "malloctrace/command.h"
 #include "malloctrace/options.h"
+#include "recording/inprocess/command.h"
 #include "support/run_tool.h"
 #include "support/temp_dir.h"
 #include "support/test_binary.h"

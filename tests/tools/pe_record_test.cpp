@@ -243,15 +243,15 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_written_is_named_before_the_command_r
 }
 
 BOOST_AUTO_TEST_CASE(larger_copies_are_advised_only_if_there_are_any) {
-  using pe::record::Engine;
   using pe::recorder::if_cut;
+  using pe::recording::Engine;
   pe::recorder::Options options;
   pe::recorder::EngineAdvice with_bpf(options);
   with_bpf.may_use_bpf = true;  // also for users who may not
   options.not_by_bpf = "reason";
   const pe::recorder::EngineAdvice without(options);
   constexpr std::uint64_t kMost = 65'208;  // as the kernel's records allow
-  pe::record::Request request{.stack_bytes = 8192};
+  pe::recording::Request request{.stack_bytes = 8192};
   BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise --stack-size");
   request.stack_bytes = {};
   BOOST_TEST(if_cut(request, 8192, with_bpf) == "raise --mmap-pages, or ulimit -l");

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <span>
 
-#include "base/io/gzip.h"
+#include "stackfold/gzip.h"
 #include "stream/records/sample.h"
 #include "support/facts.h"
 #include "support/memory_input.h"

@@ -11,9 +11,9 @@
 namespace pe::flamediff {
 namespace {
 
-using picture::kRoot;
-using picture::NodeId;
-using picture::ProfileUnion;
+using painting::kRoot;
+using painting::NodeId;
+using painting::ProfileUnion;
 
 /// A column for each run: its counts, by node or by function.
 using CountColumns = std::vector<std::span<const Count>>;
@@ -113,10 +113,10 @@ class Judging {
   template <typename SameAs>
   [[nodiscard]] Compared judge(const CountColumns& columns, SameAs same_as,
                                std::optional<double> least_growth = {}) const {
-    picture::Experiment experiment = experiment_;
+    painting::Experiment experiment = experiment_;
     if (least_growth)
       experiment.least_growth = *least_growth / scale_;
-    picture::NoiseJudge judge(std::move(experiment));
+    painting::NoiseJudge judge(std::move(experiment));
     std::vector<double> counts(columns.size());
     Compared compared{.sides = sides_of(columns, runs_before_), .changes = {}};
     for (std::size_t i = 0; i < compared.sides.size(); ++i) {
@@ -129,7 +129,7 @@ class Judging {
       judge.add(counts);
     }
     compared.changes = judge.judge();
-    for (picture::Change& change : compared.changes)
+    for (painting::Change& change : compared.changes)
       change.interval = {change.interval.low * scale_, change.interval.high * scale_};
     return compared;
   }
@@ -138,7 +138,7 @@ class Judging {
     CountColumns totals;
     for (const auto& profile : all_.profiles)
       totals.emplace_back(profile.total);
-    const picture::CallTree& tree = all_.tree;
+    const painting::CallTree& tree = all_.tree;
     return judge(totals, [&](std::size_t i) -> std::size_t {
       const NodeId above = tree.parent(static_cast<NodeId>(i));
       const bool is_same = std::ranges::all_of(
@@ -151,7 +151,7 @@ class Judging {
   const ProfileUnion& all_;
   std::size_t runs_before_;
   double scale_ = 1;
-  picture::Experiment experiment_;
+  painting::Experiment experiment_;
 };
 
 /// Returns for each name whether a frame that is not a root, or has own stacks, has it.  Others are
@@ -236,10 +236,10 @@ Comparison compare(const ProfileUnion& all, const Options& options) {
     comparison.nodes = judging.judge_nodes();
   if (options.output == Form::kPicture && !options.fail_over)
     return comparison;
-  std::vector<picture::FunctionCounts> functions;
+  std::vector<painting::FunctionCounts> functions;
   functions.reserve(all.profiles.size());
   for (const auto& profile : all.profiles)
-    functions.push_back(picture::function_counts(all.tree, profile.self, profile.total));
+    functions.push_back(painting::function_counts(all.tree, profile.self, profile.total));
   CountColumns of_functions;
   CountColumns self_of_functions;
   for (const auto& counts : functions) {

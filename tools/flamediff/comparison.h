@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "flamediff/options.h"
-#include "picture/statistics/noise.h"
-#include "picture/tree/functions.h"
-#include "picture/tree/tree_builder.h"
+#include "painting/statistics/noise.h"
+#include "painting/tree/functions.h"
+#include "painting/tree/tree_builder.h"
 
 namespace pe::flamediff {
 
@@ -38,7 +38,7 @@ struct Wholes {
 /// Counts and judged changes of the tree's nodes, or of its functions.
 struct Compared {
   std::vector<Sides> sides;
-  std::vector<picture::Change> changes;  ///< intervals are of shares
+  std::vector<painting::Change> changes;  ///< intervals are of shares
 };
 
 struct Comparison {
@@ -50,7 +50,7 @@ struct Comparison {
   Compared nodes;                       ///< with their descendants
   Compared functions;                   ///< by name_id(), with their callees
   Compared self_of_functions;
-  picture::Change cost;  ///< of the whole profile; if Options::is_absolute
+  painting::Change cost;  ///< of the whole profile; if Options::is_absolute
   /// Of each function with --fail-over: did it grow by more than the limit, and is it judged only
   /// for that?  Its entry in `functions` is the judgement.
   std::vector<bool> is_over_limit;
@@ -64,6 +64,6 @@ struct Comparison {
   }
 };
 
-Comparison compare(const picture::ProfileUnion& all, const Options& options);
+Comparison compare(const painting::ProfileUnion& all, const Options& options);
 
 }  // namespace pe::flamediff

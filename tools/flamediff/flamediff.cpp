@@ -53,7 +53,7 @@ void report_input(const Profiles& profiles, const std::string& doubt, const Io& 
 int compare_and_write(const Options& options, Io& io) {
   const Profiles profiles = flamediff::read_profiles(options, io.in_fd);
   const Comparison comparison = flamediff::compare(profiles.all, options);
-  const picture::CallTree& tree = profiles.all.tree;
+  const painting::CallTree& tree = profiles.all.tree;
   if (comparison.totals.before.is_zero() && comparison.totals.after.is_zero()) {
     for (const std::string& message : profiles.messages)
       io.note(message);

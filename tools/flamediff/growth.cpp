@@ -11,22 +11,22 @@
 
 #include "flamediff/change_text.h"
 #include "flamediff/verdict.h"
-#include "picture/numbers.h"
+#include "painting/numbers.h"
 
 namespace pe::flamediff {
 namespace {
 
-using picture::Noise;
+using painting::Noise;
 
 /// A function, or everything, that grew by more than the limit.
 struct Growth {
   std::string_view name;
   Sides sides;
-  picture::Change change;
+  painting::Change change;
 };
 
 /// Returns what grew by more than the limit, most first.
-std::vector<Growth> growth_of(const picture::CallTree& tree, const Comparison& comparison) {
+std::vector<Growth> growth_of(const painting::CallTree& tree, const Comparison& comparison) {
   std::vector<Growth> all;
   if (comparison.has_cost_over_limit)
     all.push_back({"everything", comparison.totals, comparison.cost});
@@ -66,7 +66,7 @@ std::string unsure_text(const std::vector<Growth>& unsure, const Comparison& com
         "{}, but there are too few runs to tell this from noise: record more, or longer ones",
         whoever);
   const auto samples = [&](Count count) {
-    return picture::grouped_count(
+    return painting::grouped_count(
         {.whole = count.whole / comparison.counts_per_sample, .billionths = 0}, 1);
   };
   return fmt::format(
@@ -77,7 +77,7 @@ std::string unsure_text(const std::vector<Growth>& unsure, const Comparison& com
 
 }  // namespace
 
-bool report_grown(const picture::CallTree& tree, const Comparison& comparison,
+bool report_grown(const painting::CallTree& tree, const Comparison& comparison,
                   const Options& options, const Io& io) {
   std::vector<Growth> unsure;
   bool is_any = false;

@@ -16,14 +16,14 @@
 #include "base/parse_number.h"
 #include "base/plural.h"
 #include "base/quote.h"
-#include "picture/svg/colors.h"
+#include "painting/svg/colors.h"
 
 namespace pe::flamediff {
 namespace {
 
 namespace po = boost::program_options;
 
-using picture::refuse;
+using painting::refuse;
 
 std::uint64_t read_whole(const CommandLine& line, const char* option, std::uint64_t fallback) {
   const auto* text = line.text(option);
@@ -165,7 +165,7 @@ void add_options(po::options_description& options) {
        "cut matching text from names (repeatable)")                          //
       ("no-strip", "keep addresses, template arguments and .cold in names")  //
       ("top,n", text("N"), "rows of the table; 0: all (default 20)");
-  picture::add_page_options(options);
+  painting::add_page_options(options);
 }
 
 void add_compatible_options(po::options_description& options) {
@@ -173,13 +173,13 @@ void add_compatible_options(po::options_description& options) {
       ("compat", "with --folded: read lines exactly as difffolded.pl does")          //
       ("normalize", "with --folded: scale the first profile to the second's total")  //
       ("strip-hex,s", "with --folded: write 0x... for hexadecimal numbers");
-  picture::add_compatible_page_options(options);
+  painting::add_compatible_page_options(options);
 }
 
 Options read_options(const CommandLine& line) {
   Options options;
-  static_cast<picture::PageOptions&>(options) =
-      picture::read_page_options(line, "Differential Flame Graph");
+  static_cast<painting::PageOptions&>(options) =
+      painting::read_page_options(line, "Differential Flame Graph");
   options.is_perl = line.has("compat");
   read_output(line, options);
   read_operands(line, options);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/cli/run.h"
-#include "picture/page_options.h"
+#include "painting/page_options.h"
 
 namespace pe::flamediff {
 
@@ -21,7 +21,7 @@ enum class WidthFrom {
   kBoth,  ///< the mean of both shares
 };
 
-struct Options : picture::PageOptions {
+struct Options : painting::PageOptions {
   /// Files, one for each run.
   std::vector<std::string> before, after;
   Form output = Form::kPicture;

@@ -11,22 +11,22 @@
 #include "base/io/input.h"
 #include "base/plural.h"
 #include "flamediff/change_text.h"
-#include "picture/compared.h"
-#include "picture/numbers.h"
-#include "picture/picture.h"
-#include "picture/tree/weigher.h"
+#include "flamediff/weigher.h"
+#include "painting/compared.h"
+#include "painting/numbers.h"
+#include "painting/picture.h"
 
 namespace pe::flamediff {
 namespace {
 
-using picture::CallTree;
-using picture::ComparedNodes;
-using picture::kRoot;
-using picture::NodeId;
-using picture::Noise;
-using picture::WeighedTree;
+using painting::CallTree;
+using painting::ComparedNodes;
+using painting::kRoot;
+using painting::NodeId;
+using painting::Noise;
+using painting::WeighedTree;
 
-constexpr picture::Rgb kDimmed{0xdc, 0xdc, 0xdc};
+constexpr painting::Rgb kDimmed{0xdc, 0xdc, 0xdc};
 
 /// Scales counts of one side to those of the other.
 class Scale {
@@ -56,7 +56,7 @@ class Scale {
 double ratio(double to, double from) { return to > 0 && from > 0 ? to / from : 1; }
 
 /// Returns the widths of frames, in counts of the side that `options` chooses.
-picture::Weights weights_of(const Comparison& comparison, const Options& options) {
+painting::Weights weights_of(const Comparison& comparison, const Options& options) {
   const Wholes& wholes = comparison.wholes;
   const bool is_before = options.width_from == WidthFrom::kBefore;
   const double half = options.width_from == WidthFrom::kBoth ? 0.5 : 1;
@@ -64,9 +64,9 @@ picture::Weights weights_of(const Comparison& comparison, const Options& options
   const Scale of_after(half * (is_before ? ratio(wholes.before, wholes.after) : 1));
   const auto& self = comparison.self_of_nodes.sides;
   const auto& totals = comparison.nodes.sides;
-  picture::Weights weights{.self = std::vector<Count>(self.size()),
-                           .aside = std::vector<Count>(self.size()),
-                           .aside_name = is_before ? "[new]" : "[vanished]"};
+  painting::Weights weights{.self = std::vector<Count>(self.size()),
+                            .aside = std::vector<Count>(self.size()),
+                            .aside_name = is_before ? "[new]" : "[vanished]"};
   for (std::size_t node = 0; node < self.size(); ++node) {
     Count& width = weights.self[node];
     if (options.width_from == WidthFrom::kBoth) {
@@ -137,12 +137,12 @@ ComparedNodes compared_nodes(const WeighedTree& weighed, const Comparison& compa
   return nodes;
 }
 
-/// Uses the same colours and texts as the page's script, picture/page/compared.js.
-class Looks final : public picture::FrameLooks {
+/// Uses the same colours and texts as the page's script, painting/page/compared.js.
+class Looks final : public painting::FrameLooks {
  public:
   Looks(const CallTree& tree, const ComparedNodes& nodes, const std::string& unit)
       : tree_(tree), nodes_(nodes), unit_(unit) {
-    const auto set_class = [](picture::FrameExtra& extra, const char* name) {
+    const auto set_class = [](painting::FrameExtra& extra, const char* name) {
       extra.group.push_back({.name = "class", .value = name});
     };
     set_class(new_, "new");
@@ -152,20 +152,20 @@ class Looks final : public picture::FrameLooks {
     set_class(gone_and_dim_, "gone dim");
   }
 
-  picture::Rgb color(NodeId node) override {
+  painting::Rgb color(NodeId node) override {
     return nodes_.is_dim(node) ? kDimmed
-                               : picture::difference_color(nodes_.shade(node), nodes_.largest);
+                               : painting::difference_color(nodes_.shade(node), nodes_.largest);
   }
   [[nodiscard]] std::string_view name(NodeId node) const override {
-    return picture::without_mark(tree_.name(node));
+    return painting::without_mark(tree_.name(node));
   }
-  [[nodiscard]] std::string detail(const picture::Box& box) const override {
+  [[nodiscard]] std::string detail(const painting::Box& box) const override {
     const NodeId node = box.node;
-    const std::string before = picture::grouped_count(nodes_.before[node], 1);
-    const std::string after = picture::grouped_count(nodes_.after[node], 1);
+    const std::string before = painting::grouped_count(nodes_.before[node], 1);
+    const std::string after = painting::grouped_count(nodes_.after[node], 1);
     if (node == kRoot && nodes_.change(node) == 0)  // both shares are 100 %
       return fmt::format("before {} {}, after {}", before, unit_, after);
-    const picture::Change& change = nodes_.changes[node];
+    const painting::Change& change = nodes_.changes[node];
     const auto rounded = [](double share) { return std::round(share * 1e6) / 1e6; };
     const std::string interval =
         change.noise == Noise::kUnknown
@@ -180,7 +180,7 @@ class Looks final : public picture::FrameLooks {
                        mark, signed_percent(nodes_.change(node)), interval,
                        noise_text(change.noise));
   }
-  [[nodiscard]] const picture::FrameExtra* extra(NodeId node) const override {
+  [[nodiscard]] const painting::FrameExtra* extra(NodeId node) const override {
     if (nodes_.is_new(node))
       return nodes_.is_dim(node) ? &new_and_dim_ : &new_;
     if (nodes_.is_gone(node))
@@ -206,13 +206,13 @@ class Looks final : public picture::FrameLooks {
   const CallTree& tree_;
   const ComparedNodes& nodes_;
   const std::string& unit_;
-  picture::FrameExtra new_, gone_, dim_, new_and_dim_, gone_and_dim_;
+  painting::FrameExtra new_, gone_, dim_, new_and_dim_, gone_and_dim_;
 };
 
 std::string side_text(std::string_view side, const std::vector<std::string>& files, Count total,
                       const std::string& unit) {
   const std::string name = files.size() == 1 ? files[0] : plural(files.size(), "run");
-  return fmt::format("{}: {}, {} {}", side, input_name(name), picture::grouped_count(total, 1),
+  return fmt::format("{}: {}, {} {}", side, input_name(name), painting::grouped_count(total, 1),
                      unit);
 }
 
@@ -221,14 +221,14 @@ std::string certainty_text(const ComparedNodes& nodes, const Comparison& compari
   if (!comparison.knows_noise())
     return fmt::format("noise unknown: {}", why_noise_is_unknown(comparison));
   const auto beyond = static_cast<std::uint64_t>(
-      std::ranges::count(nodes.changes, Noise::kBeyond, &picture::Change::noise));
+      std::ranges::count(nodes.changes, Noise::kBeyond, &painting::Change::noise));
   return fmt::format("{} changed by more than noise",
                      beyond == 0 ? "no frame" : plural(beyond, "frame"));
 }
 
-std::vector<picture::LegendEntry> legend_of(const ComparedNodes& nodes) {
-  using Sample = picture::LegendEntry::Sample;
-  picture::DifferenceLegend changes;
+std::vector<painting::LegendEntry> legend_of(const ComparedNodes& nodes) {
+  using Sample = painting::LegendEntry::Sample;
+  painting::DifferenceLegend changes;
   bool is_any_new = false;
   bool is_any_gone = false;
   bool is_any_dim = false;
@@ -240,7 +240,7 @@ std::vector<picture::LegendEntry> legend_of(const ComparedNodes& nodes) {
     else
       changes.add(nodes.shade(node));
   }
-  std::vector<picture::LegendEntry> legend = changes.entries();
+  std::vector<painting::LegendEntry> legend = changes.entries();
   if (is_any_new)
     legend.push_back({.color = {0xb0, 0x00, 0x20}, .meaning = "new", .sample = Sample::kFramed});
   if (is_any_gone)
@@ -251,9 +251,9 @@ std::vector<picture::LegendEntry> legend_of(const ComparedNodes& nodes) {
   return legend;
 }
 
-picture::PageStyle page_style(const ComparedNodes& nodes, const Comparison& comparison,
-                              const Options& options) {
-  picture::PageStyle style = options.page;
+painting::PageStyle page_style(const ComparedNodes& nodes, const Comparison& comparison,
+                               const Options& options) {
+  painting::PageStyle style = options.page;
   style.min_width = options.min_width.pixels(style.geometry);
   style.legend = legend_of(nodes);
   style.geometry.has_legend = true;
@@ -272,31 +272,31 @@ std::string summary_of(const WeighedTree& weighed, const ComparedNodes& nodes,
   return fmt::format(
       "{} {} before, {} after, {}. Red frames grew, blue ones shrank, each including everything "
       "above it; {}.",
-      picture::grouped_count(comparison.totals.before, 1), unit,
-      picture::grouped_count(comparison.totals.after, 1), plural(weighed.tree.size() - 1, "frame"),
+      painting::grouped_count(comparison.totals.before, 1), unit,
+      painting::grouped_count(comparison.totals.after, 1), plural(weighed.tree.size() - 1, "frame"),
       certainty_text(nodes, comparison));
 }
 
 }  // namespace
 
 void draw(const CallTree& tree, const Comparison& comparison, const Options& options, Io& io) {
-  const WeighedTree weighed = picture::Weigher::weigh(tree, weights_of(comparison, options));
+  const WeighedTree weighed = painting::Weigher::weigh(tree, weights_of(comparison, options));
   const ComparedNodes nodes = compared_nodes(weighed, comparison, options);
-  picture::PageStyle style = page_style(nodes, comparison, options);
+  painting::PageStyle style = page_style(nodes, comparison, options);
   const double usable_width = style.geometry.usable_width();
-  picture::Layout layout = picture::lay_out(
+  painting::Layout layout = painting::lay_out(
       weighed.tree, {.usable_width = usable_width, .min_width = options.min_width, .total = {}});
-  const std::vector<picture::Rgb> colors(weighed.tree.name_count(), picture::Rgb{255, 255, 255});
-  const picture::EmbeddedTree embedded = picture::embed_for_page(
+  const std::vector<painting::Rgb> colors(weighed.tree.name_count(), painting::Rgb{255, 255, 255});
+  const painting::EmbeddedTree embedded = painting::embed_for_page(
       weighed.tree, layout,
       {.whole = layout.whole, .limit = options.embed_limit, .colors = colors, .compared = &nodes},
       usable_width);
-  picture::set_levels(layout, embedded, style);
+  painting::set_levels(layout, embedded, style);
   style.merges_narrow = !embedded.bytes.empty();
   style.summary = summary_of(weighed, nodes, comparison, style.count_name) +
-                  picture::left_out_text(embedded, 1, style.count_name);
+                  painting::left_out_text(embedded, 1, style.count_name);
   Looks looks(weighed.tree, nodes, style.count_name);
-  const std::uint64_t replaced = picture::write_page(layout, style, looks, embedded, io.out);
+  const std::uint64_t replaced = painting::write_page(layout, style, looks, embedded, io.out);
   if (replaced > 0)
     io.note(fmt::format("replaced {} that XML does not allow", plural(replaced, "character")));
   if (options.embed_limit > 0 && embedded.bytes.empty())
@@ -304,7 +304,7 @@ void draw(const CallTree& tree, const Comparison& comparison, const Options& opt
 }
 
 void draw_error(std::string_view message, const Options& options, Output& out) {
-  picture::PageWriter(options.page, out).error_page(message);
+  painting::PageWriter(options.page, out).error_page(message);
 }
 
 }  // namespace pe::flamediff

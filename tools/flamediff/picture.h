@@ -5,12 +5,12 @@
 #include "base/cli/run.h"
 #include "flamediff/comparison.h"
 #include "flamediff/options.h"
-#include "picture/tree/call_tree.h"
+#include "painting/tree/call_tree.h"
 
 namespace pe::flamediff {
 
 /// Writes the page to io.out.  Reports replaced characters and a missing embedded tree.
-void draw(const picture::CallTree& tree, const Comparison& comparison, const Options& options,
+void draw(const painting::CallTree& tree, const Comparison& comparison, const Options& options,
           Io& io);
 
 /// Writes a page that shows only `message`.

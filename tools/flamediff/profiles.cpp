@@ -10,15 +10,15 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "flamediff/frame_rewriter.h"
 #include "folded/folded_reader.h"
-#include "folded/frame_rewriter.h"
 
 namespace pe::flamediff {
 namespace {
 
-using picture::kRoot;
-using picture::NodeId;
-using picture::ProfileUnion;
+using painting::kRoot;
+using painting::NodeId;
+using painting::ProfileUnion;
 
 /// The runs of one side.
 struct RunRange {
@@ -57,7 +57,7 @@ NodeId only_program(const ProfileUnion& all, RunRange side, RunRange other) {
 }
 
 /// Do both frames call a function of the same name?
-bool have_common_callee(const picture::CallTree& tree, NodeId a, NodeId b) {
+bool have_common_callee(const painting::CallTree& tree, NodeId a, NodeId b) {
   std::set<std::string_view> names;
   for (NodeId node = a + 1; node < tree.subtree_end(a); node = tree.subtree_end(node))
     names.insert(tree.name(node));
@@ -82,8 +82,8 @@ std::string with_module(std::string_view frame, std::string_view before, std::st
 /// Returns a copy in which the outermost frame `renamed` has this `name`, also as the module
 /// of frames without a symbol.  Costs as much as reading all profiles again.
 ProfileUnion with_outermost(const ProfileUnion& all, NodeId renamed, std::string_view name) {
-  const picture::CallTree& tree = all.tree;
-  picture::TreeBuilder builder;
+  const painting::CallTree& tree = all.tree;
+  painting::TreeBuilder builder;
   std::string stack;
   std::vector<std::size_t> ends(tree.size());  // of each node's stack
   for (NodeId node = kRoot + 1; node < tree.size(); ++node) {
@@ -103,7 +103,7 @@ ProfileUnion with_outermost(const ProfileUnion& all, NodeId renamed, std::string
 
 /// Joins the outermost frames of both sides if they differ only because the program was renamed.
 void join_outermost(std::size_t runs_before, Profiles& profiles) {
-  const picture::CallTree& tree = profiles.all.tree;
+  const painting::CallTree& tree = profiles.all.tree;
   const RunRange sides[] = {{0, runs_before}, {runs_before, profiles.all.profiles.size()}};
   const NodeId before = only_program(profiles.all, sides[0], sides[1]);
   const NodeId after = only_program(profiles.all, sides[1], sides[0]);
@@ -121,10 +121,10 @@ void join_outermost(std::size_t runs_before, Profiles& profiles) {
 
 Profiles read_profiles(const Options& options, int stdin_fd) {
   const folded::FrameRewriter rewriter("strip", options.strip, options.cuts_build_details);
-  picture::TreeBuilder::Rename rename;
+  painting::TreeBuilder::Rename rename;
   if (!rewriter.is_empty())
     rename = [&rewriter](std::string_view frame) { return rewriter.rewrite(frame); };
-  picture::TreeBuilder builder(rename);
+  painting::TreeBuilder builder(rename);
   Profiles profiles;
   std::vector<std::string> files = options.before;
   files.insert(files.end(), options.after.begin(), options.after.end());

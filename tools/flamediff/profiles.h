@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "flamediff/options.h"
-#include "picture/tree/tree_builder.h"
+#include "painting/tree/tree_builder.h"
 
 namespace pe::flamediff {
 
 struct Profiles {
-  picture::ProfileUnion all;          ///< first the profiles before, next those after
+  painting::ProfileUnion all;         ///< first the profiles before, next those after
   std::vector<std::string> messages;  ///< skipped lines, a message for each file; joined frames
 };
 

@@ -13,12 +13,12 @@
 #include "base/quote.h"
 #include "flamediff/change_text.h"
 #include "flamediff/verdict.h"
-#include "picture/numbers.h"
+#include "painting/numbers.h"
 
 namespace pe::flamediff {
 namespace {
 
-using picture::Noise;
+using painting::Noise;
 
 constexpr std::string_view kRow = "{:>8} {:>8} {:>8}  {:>21} {:<5} {:>8} {:>8} {:>8}  {}\n";
 
@@ -72,7 +72,7 @@ std::string noise_text(const Comparison& comparison) {
   return "noise: from sampling alone; runs may differ by more (flamediff --runs)" + samples;
 }
 
-std::string row_text(const picture::CallTree& tree, const Comparison& comparison,
+std::string row_text(const painting::CallTree& tree, const Comparison& comparison,
                      std::uint32_t name, const Verdict& verdict) {
   const Wholes& wholes = comparison.wholes;
   const Sides& total = comparison.functions.sides[name];
@@ -97,8 +97,8 @@ struct LeftOut {
   }
 };
 
-void write_rows(const picture::CallTree& tree, const Comparison& comparison, const Options& options,
-                Output& out) {
+void write_rows(const painting::CallTree& tree, const Comparison& comparison,
+                const Options& options, Output& out) {
   const bool has_all =
       options.shows_noise || (!comparison.knows_noise() && !options.is_only_significant);
   const Verdicts verdicts(tree, comparison);
@@ -137,12 +137,12 @@ void write_rows(const picture::CallTree& tree, const Comparison& comparison, con
 
 }  // namespace
 
-void write_table(const picture::CallTree& tree, const Comparison& comparison,
+void write_table(const painting::CallTree& tree, const Comparison& comparison,
                  const Options& options, Output& out) {
   const std::string& unit = options.page.count_name;
   out.write(fmt::format("before: {} {}; after: {} {}; {}\n{}{}\n",
-                        picture::grouped_count(comparison.totals.before, 1), unit,
-                        picture::grouped_count(comparison.totals.after, 1), unit,
+                        painting::grouped_count(comparison.totals.before, 1), unit,
+                        painting::grouped_count(comparison.totals.after, 1), unit,
                         words_for(options).percentages, cost_text(comparison, options),
                         noise_text(comparison)));
   write_rows(tree, comparison, options, out);

@@ -10,7 +10,7 @@ namespace pe::flamediff {
 
 /// Writes the functions that changed beyond noise, or all with Options::shows_noise, and a line
 /// about the others.  Writes all if noise is not known.
-void write_table(const picture::CallTree& tree, const Comparison& comparison,
+void write_table(const painting::CallTree& tree, const Comparison& comparison,
                  const Options& options, Output& out);
 
 }  // namespace pe::flamediff

@@ -10,15 +10,15 @@
 
 namespace pe::flamediff {
 
-using picture::Noise;
+using painting::Noise;
 
 Verdict Verdicts::of(std::uint32_t name) const {
   const Sides& total = comparison_.functions.sides[name];
-  const picture::Change& change = comparison_.functions.changes[name];
+  const painting::Change& change = comparison_.functions.changes[name];
   const Verdict verdict{.noise = change.noise,
                         .change = comparison_.wholes.change(total),
                         .interval = change.interval};
-  const picture::Change& of_self = comparison_.self_of_functions.changes[name];
+  const painting::Change& of_self = comparison_.self_of_functions.changes[name];
   const bool is_over_limit = !comparison_.is_over_limit.empty() && comparison_.is_over_limit[name];
   if (verdict.noise == Noise::kBeyond || of_self.noise != Noise::kBeyond || is_over_limit)
     return verdict;
@@ -60,7 +60,7 @@ std::vector<std::uint32_t> Verdicts::changed() const {
   return names;
 }
 
-std::string interval_text(Noise noise, const picture::Interval& interval) {
+std::string interval_text(Noise noise, const painting::Interval& interval) {
   if (noise == Noise::kUnknown)
     return "-";
   return fmt::format("{} .. {}", signed_percent(interval.low), signed_percent(interval.high));

@@ -10,16 +10,16 @@
 namespace pe::flamediff {
 
 struct Verdict {
-  picture::Noise noise = picture::Noise::kUnknown;
+  painting::Noise noise = painting::Noise::kUnknown;
   bool is_of_self = false;  ///< only what the function itself counts changed beyond noise
   double change = 0;        ///< that of the function with its callees, or of itself
-  picture::Interval interval;
+  painting::Interval interval;
 };
 
 /// Refers to its arguments, which must outlive it.
 class Verdicts {
  public:
-  Verdicts(const picture::CallTree& tree, const Comparison& comparison)
+  Verdicts(const painting::CallTree& tree, const Comparison& comparison)
       : tree_(tree), comparison_(comparison) {}
 
   [[nodiscard]] Verdict of(std::uint32_t name) const;
@@ -29,14 +29,14 @@ class Verdicts {
  private:
   [[nodiscard]] bool is_growth_of_a_program(std::uint32_t name) const;
 
-  const picture::CallTree& tree_;
+  const painting::CallTree& tree_;
   const Comparison& comparison_;
 };
 
 /// Writes an interval as "-1.00% .. +2.00%".
-std::string interval_text(picture::Noise noise, const picture::Interval& interval);
+std::string interval_text(painting::Noise noise, const painting::Interval& interval);
 
 /// Returns the word of a change: "sure", "noise", "rare" or "?".
-std::string_view word_for(picture::Noise noise);
+std::string_view word_for(painting::Noise noise);
 
 }  // namespace pe::flamediff

@@ -7,18 +7,18 @@
 
 #include "flamesvg/perl.h"
 #include "flamesvg/summary.h"
-#include "picture/embed.h"
-#include "picture/numbers.h"
-#include "picture/picture.h"
-#include "picture/svg/page.h"
+#include "painting/embed.h"
+#include "painting/numbers.h"
+#include "painting/picture.h"
+#include "painting/svg/page.h"
 
 namespace pe::flamesvg {
 namespace {
 
-using picture::Box;
-using picture::CallTree;
-using picture::grouped_count;
-using picture::kRoot;
+using painting::Box;
+using painting::CallTree;
+using painting::grouped_count;
+using painting::kRoot;
 
 /// Formats "1,234 samples, 12.34%" and the change, "; +1.23%".
 class Details {
@@ -48,17 +48,17 @@ class Details {
   double whole_;
 };
 
-std::vector<picture::LegendEntry> legend_of_differences(const CallTree& tree, bool negate) {
-  picture::DifferenceLegend legend;
-  for (picture::NodeId node = kRoot + 1; node < tree.size(); ++node)
+std::vector<painting::LegendEntry> legend_of_differences(const CallTree& tree, bool negate) {
+  painting::DifferenceLegend legend;
+  for (painting::NodeId node = kRoot + 1; node < tree.size(); ++node)
     if (const auto delta = tree.delta(node))
       legend.add(negate ? -*delta : *delta);
   return legend.entries();
 }
 
 /// `tree`: null if there is no tree to draw.
-picture::PageStyle page_style(const CallTree* tree, const Options& options) {
-  picture::PageStyle style = options.page;
+painting::PageStyle page_style(const CallTree* tree, const Options& options) {
+  painting::PageStyle style = options.page;
   style.factor = options.factor;
   style.min_width = options.min_width.pixels(style.geometry);
   style.is_timeline = options.order == Order::kInput;
@@ -73,34 +73,34 @@ picture::PageStyle page_style(const CallTree* tree, const Options& options) {
   return style;
 }
 
-picture::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
-  return picture::embed_for_page(picture.tree, picture.layout,
-                                 {.whole = picture.layout.whole,
-                                  .limit = picture.options.embed_limit,
-                                  .colors = painter.colors(),
-                                  .negate = picture.options.negate,
-                                  .times = picture.times.empty() ? nullptr : &picture.times},
-                                 picture.options.page.geometry.usable_width());
+painting::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
+  return painting::embed_for_page(picture.tree, picture.layout,
+                                  {.whole = picture.layout.whole,
+                                   .limit = picture.options.embed_limit,
+                                   .colors = painter.colors(),
+                                   .negate = picture.options.negate,
+                                   .times = picture.times.empty() ? nullptr : &picture.times},
+                                  picture.options.page.geometry.usable_width());
 }
 
-class Looks final : public picture::FrameLooks {
+class Looks final : public painting::FrameLooks {
  public:
   Looks(const Picture& picture, Painter& painter)
       : picture_(picture), painter_(painter), details_(picture) {}
 
-  picture::Rgb color(picture::NodeId node) override { return painter_.paint(node); }
-  [[nodiscard]] std::string_view name(picture::NodeId node) const override {
+  painting::Rgb color(painting::NodeId node) override { return painter_.paint(node); }
+  [[nodiscard]] std::string_view name(painting::NodeId node) const override {
     const std::string_view name = picture_.tree.name(node);
-    return picture_.options.is_perl ? perl_shown_name(name) : picture::without_mark(name);
+    return picture_.options.is_perl ? perl_shown_name(name) : painting::without_mark(name);
   }
-  [[nodiscard]] std::uint32_t repeats(picture::NodeId node) const override {
+  [[nodiscard]] std::uint32_t repeats(painting::NodeId node) const override {
     return picture_.tree.repeats(node);
   }
   [[nodiscard]] std::string detail(const Box& box) const override {
     return picture_.perl != nullptr ? perl_detail(*picture_.perl, picture_.options, box.node)
                                     : details_.of(box);
   }
-  [[nodiscard]] const picture::FrameExtra* extra(picture::NodeId node) const override {
+  [[nodiscard]] const painting::FrameExtra* extra(painting::NodeId node) const override {
     return picture_.attributes.find(picture_.tree.name(node));
   }
 
@@ -115,24 +115,24 @@ class Looks final : public picture::FrameLooks {
 Drawn draw(Picture picture, Painter& painter, Output& out) {
   const CallTree& tree = picture.tree;
   const Options& options = picture.options;
-  const picture::EmbeddedTree embedded = embed(picture, painter);
-  picture::PageStyle style = page_style(&tree, options);
+  const painting::EmbeddedTree embedded = embed(picture, painter);
+  painting::PageStyle style = page_style(&tree, options);
   if (options.is_perl)
     style.geometry.levels = picture.layout.levels;
   else
-    picture::set_levels(picture.layout, embedded, style);
+    painting::set_levels(picture.layout, embedded, style);
   // flamegraph.pl writes an element for each frame.
   style.merges_narrow = !embedded.bytes.empty() && !options.is_perl;
   style.summary = summary_text(tree, picture.layout.whole, options) +
-                  picture::left_out_text(embedded, options.factor, options.page.count_name);
+                  painting::left_out_text(embedded, options.factor, options.page.count_name);
   Looks looks(picture, painter);
-  return {.replaced = picture::write_page(picture.layout, style, looks, embedded, out),
+  return {.replaced = painting::write_page(picture.layout, style, looks, embedded, out),
           .is_without_tree = options.embed_limit > 0 && embedded.bytes.empty()};
 }
 
 void draw_error(std::string_view message, const Options& options, Output& out) {
-  const picture::PageStyle style = page_style(nullptr, options);
-  picture::PageWriter(style, out).error_page(message);
+  const painting::PageStyle style = page_style(nullptr, options);
+  painting::PageWriter(style, out).error_page(message);
 }
 
 }  // namespace pe::flamesvg

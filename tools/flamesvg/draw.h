@@ -10,16 +10,16 @@
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/painter.h"
 #include "flamesvg/perl_frames.h"
-#include "picture/layout.h"
-#include "picture/times.h"
+#include "painting/layout.h"
+#include "painting/times.h"
 
 namespace pe::flamesvg {
 
 /// The parts of a page.
 struct Picture {
-  const picture::CallTree& tree;
-  const picture::Times& times;
-  picture::Layout layout;
+  const painting::CallTree& tree;
+  const painting::Times& times;
+  painting::Layout layout;
   const Options& options;
   const NameAttributes& attributes;
   const PerlFrames* perl;  ///< with --compat, else null

@@ -14,7 +14,7 @@
 #include "flamesvg/palette_map.h"
 #include "flamesvg/perl.h"
 #include "flamesvg/profile.h"
-#include "picture/layout.h"
+#include "painting/layout.h"
 
 namespace pe {
 namespace {
@@ -30,7 +30,7 @@ void report_input(const Profile& profile, const Options& options, const Io& io) 
     io.note(profile.malformed.describe());
   if (profile.tree.saturated() && !profile.perl)
     io.report("the counts overflow 64 bits: widths are wrong");
-  const folded::Count total = profile.tree.total(picture::kRoot);
+  const folded::Count total = profile.tree.total(painting::kRoot);
   if ((options.total && *options.total < total) ||
       (options.perl_total > 0 && options.perl_total < total.as_double()))
     io.note("--total: ignored, because the counts add up to more");
@@ -50,7 +50,7 @@ void show_facts(const Profile& profile, const CommandLine& line, Options& option
     if (fact.key == "command" && !line.has("title"))
       options.page.title = fact.value;
     if (fact.key == "unit" && !line.has("countname"))
-      picture::set_count_name(options.page, fact.value);
+      painting::set_count_name(options.page, fact.value);
   }
 }
 
@@ -85,12 +85,12 @@ std::optional<PaletteMap> read_palette_map(const Options& options, const Io& io)
   return map;
 }
 
-picture::Layout lay_out(const Profile& profile, const Options& options) {
+painting::Layout lay_out(const Profile& profile, const Options& options) {
   if (profile.perl)
     return flamesvg::lay_out_as_perl(*profile.perl, options);
-  return picture::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
-                                         .min_width = options.min_width,
-                                         .total = options.total});
+  return painting::lay_out(profile.tree, {.usable_width = options.page.geometry.usable_width(),
+                                          .min_width = options.min_width,
+                                          .total = options.total});
 }
 
 int work(const CommandLine& line, Io& io) {
@@ -101,7 +101,7 @@ int work(const CommandLine& line, Io& io) {
   show_facts(profile, line, options);
   report_input(profile, options, io);
   if (profile.perl ? profile.perl->total().as_double() == 0
-                   : profile.tree.total(picture::kRoot).is_zero())
+                   : profile.tree.total(painting::kRoot).is_zero())
     return report_no_stacks(profile, options, io);
   flamesvg::suit_colors(profile.tree, options);
   flamesvg::Painter painter(profile, options, kept ? &*kept : nullptr);

@@ -35,11 +35,11 @@ bool is_safe(std::string_view name, std::string_view value) {
 }
 
 /// Stores a field in `extra`.  False if the field must be ignored.
-bool take_field(std::string_view key, std::string_view value, picture::FrameExtra& extra) {
+bool take_field(std::string_view key, std::string_view value, painting::FrameExtra& extra) {
   if (key == "title") {
     extra.title = value;
   } else if (key == "id" || key == "class") {
-    if (key == "id" && picture::is_page_id(value))
+    if (key == "id" && painting::is_page_id(value))
       return false;
     extra.group.push_back({std::string(key), std::string(value)});
   } else if (key == "href" || key == "target") {
@@ -48,8 +48,8 @@ bool take_field(std::string_view key, std::string_view value, picture::FrameExtr
     extra.link.push_back({std::string(key), std::string(value)});
   } else if (key == "g_extra" || key == "a_extra") {
     auto attributes = parse_attributes(value);
-    const auto is_page_id = [](const picture::Attribute& a) {
-      return a.name == "id" && picture::is_page_id(a.value);
+    const auto is_page_id = [](const painting::Attribute& a) {
+      return a.name == "id" && painting::is_page_id(a.value);
     };
     if (!attributes || std::any_of(attributes->begin(), attributes->end(), is_page_id))
       return false;
@@ -62,10 +62,10 @@ bool take_field(std::string_view key, std::string_view value, picture::FrameExtr
 }
 
 /// Removes duplicate attributes of an element, the page's own attributes, and links without href.
-void make_sound(picture::FrameExtra& extra) {
+void make_sound(painting::FrameExtra& extra) {
   for (auto* list : {&extra.group, &extra.link}) {
-    std::vector<picture::Attribute> kept;
-    for (picture::Attribute& a : *list) {
+    std::vector<painting::Attribute> kept;
+    for (painting::Attribute& a : *list) {
       const bool is_new =
           std::none_of(kept.begin(), kept.end(), [&](const auto& k) { return k.name == a.name; });
       if (is_new && a.name != "data-at" && a.name != "data-name")
@@ -94,8 +94,8 @@ bool is_safe_address(std::string_view address) {
   return std::find(std::begin(kSchemes), std::end(kSchemes), scheme) != std::end(kSchemes);
 }
 
-std::optional<std::vector<picture::Attribute>> parse_attributes(std::string_view text) {
-  std::vector<picture::Attribute> attributes;
+std::optional<std::vector<painting::Attribute>> parse_attributes(std::string_view text) {
+  std::vector<painting::Attribute> attributes;
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     if (text.empty())
@@ -123,7 +123,7 @@ NameAttributes NameAttributes::read(const std::string& path) {
     const auto name = take_until(left, '\t');
     if (!name)
       continue;  // no fields
-    picture::FrameExtra extra;
+    painting::FrameExtra extra;
     while (!left.empty()) {
       const auto end = std::min(left.find('\t'), left.size());
       const std::string_view field = left.substr(0, end);
@@ -140,7 +140,7 @@ NameAttributes NameAttributes::read(const std::string& path) {
   return all;
 }
 
-const picture::FrameExtra* NameAttributes::find(std::string_view name) const {
+const painting::FrameExtra* NameAttributes::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &found->second;
 }

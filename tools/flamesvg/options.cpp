@@ -19,30 +19,30 @@ namespace {
 
 namespace po = boost::program_options;
 
-using picture::refuse;
+using painting::refuse;
 
-constexpr picture::NumberRange kFactors{.low = 0, .high = 1e18};
+constexpr painting::NumberRange kFactors{.low = 0, .high = 1e18};
 
-picture::Palette read_palette(const CommandLine& line) {
+painting::Palette read_palette(const CommandLine& line) {
   const auto* text = line.text("colors");
   if (text == nullptr)
-    return line.has("compat") ? picture::Palette::kHot : picture::Palette::kWarm;
-  const auto palette = picture::find_palette(*text);
+    return line.has("compat") ? painting::Palette::kHot : painting::Palette::kWarm;
+  const auto palette = painting::find_palette(*text);
   if (!palette && line.has("compat"))
-    return picture::Palette::kBlack;
+    return painting::Palette::kBlack;
   if (!palette)
-    refuse("colors", "not one of " + picture::palette_names(), *text);
+    refuse("colors", "not one of " + painting::palette_names(), *text);
   return *palette;
 }
 
 void read_shade(const CommandLine& line, Options& options) {
   if (line.has("hash"))
-    options.shade = picture::Shade::kByHash;
+    options.shade = painting::Shade::kByHash;
   if (line.has("hash") && line.has("compat"))
     return;  // even with --random
   if (!line.has("random") && !line.has("seed"))
     return;
-  options.shade = picture::Shade::kByChance;
+  options.shade = painting::Shade::kByChance;
   options.seed = std::random_device()();
   if (const auto* text = line.text("seed")) {
     const auto seed = parse_number<std::uint64_t>(*text);
@@ -110,11 +110,11 @@ void read_shape(const CommandLine& line, Options& options) {
 
 void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  picture::add_page_options(options);
+  painting::add_page_options(options);
   options.add_options()                                                //
       ("max-depth", text("N"), "merge frames deeper than N into one")  //
-      ("colors,color", one_of("PALETTE", picture::palette_names()),
-       ("palette: " + picture::palette_names() + " (default kind if names have marks, else warm)")
+      ("colors,color", one_of("PALETTE", painting::palette_names()),
+       ("palette: " + painting::palette_names() + " (default kind if names have marks, else warm)")
            .c_str())                                                                        //
       ("seed", text("N"), "random shades, reproducible for each N")                         //
       ("negate", "swap the colours and signs of differences")                               //
@@ -135,19 +135,19 @@ void add_compatible_options(po::options_description& options) {
       ("hash", "choose similar shades for similar names")              //
       ("random", "choose random shades")                               //
       ("nameattr", text("FILE"), "read titles, links and classes of functions from FILE");
-  picture::add_compatible_page_options(options);
+  painting::add_compatible_page_options(options);
 }
 
 Options read_options(const CommandLine& line) {
   Options options;
-  static_cast<picture::PageOptions&>(options) =
-      picture::read_page_options(line, default_title(line));
+  static_cast<painting::PageOptions&>(options) =
+      painting::read_page_options(line, default_title(line));
   read_colors(line, options);
   read_shape(line, options);
-  picture::read_number(line, "factor", kFactors, options.factor);
+  painting::read_number(line, "factor", kFactors, options.factor);
   if (line.has("compat"))
     follow_perl(line, options);
-  picture::read_text(line, "nameattr", options.name_attributes);
+  painting::read_text(line, "nameattr", options.name_attributes);
   if (!options.name_attributes.empty())  // each link needs a separate element
     options.embed_limit = 0;
   return options;

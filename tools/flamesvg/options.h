@@ -9,8 +9,8 @@
 
 #include "base/cli/run.h"
 #include "folded/count.h"
-#include "picture/page_options.h"
-#include "picture/svg/colors.h"
+#include "painting/page_options.h"
+#include "painting/svg/colors.h"
 
 namespace pe::flamesvg {
 
@@ -24,10 +24,10 @@ enum class Order {
   kInput,  ///< the order of the input lines: a flame chart
 };
 
-struct Options : picture::PageOptions {
-  picture::Palette palette = picture::Palette::kWarm;
+struct Options : painting::PageOptions {
+  painting::Palette palette = painting::Palette::kWarm;
   bool finds_palette = false;  ///< kKind replaces the palette if names have marks
-  picture::Shade shade = picture::Shade::kBySum;
+  painting::Shade shade = painting::Shade::kBySum;
   std::uint64_t seed = 0;  ///< for Shade::kByChance
   Order order = Order::kName;
   bool is_perl = false;  ///< --compat: draw exactly as flamegraph.pl, quirks included

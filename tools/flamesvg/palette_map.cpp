@@ -11,8 +11,8 @@
 #include "base/io/input.h"
 #include "base/io/line_reader.h"
 #include "base/io/regular_file.h"
-#include "base/io/replace_file.h"
 #include "base/parse_number.h"
+#include "flamesvg/replace_file.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -24,7 +24,7 @@ std::string_view without_blanks(std::string_view text) {
 
 }  // namespace
 
-std::optional<picture::Rgb> parse_rgb(std::string_view text) {
+std::optional<painting::Rgb> parse_rgb(std::string_view text) {
   constexpr std::string_view kBegin = "rgb(";
   if (!text.starts_with(kBegin) || !text.ends_with(')'))
     return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<picture::Rgb> parse_rgb(std::string_view text) {
     channels[i] = *value;
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
   }
-  return picture::Rgb{channels[0], channels[1], channels[2]};
+  return painting::Rgb{channels[0], channels[1], channels[2]};
 }
 
 PaletteMap PaletteMap::read(const std::string& path) {
@@ -77,13 +77,13 @@ void PaletteMap::write(const std::string& path) const {
   replace_file(path, text);
 }
 
-void PaletteMap::add(std::string_view name, picture::Rgb color) {
-  if (!picture::separator_color(name))
+void PaletteMap::add(std::string_view name, painting::Rgb color) {
+  if (!painting::separator_color(name))
     colors_.emplace(name, color);
 }
 
-std::optional<picture::Rgb> PaletteMap::find(std::string_view name) const {
-  const auto found = picture::separator_color(name) ? colors_.end() : colors_.find(name);
+std::optional<painting::Rgb> PaletteMap::find(std::string_view name) const {
+  const auto found = painting::separator_color(name) ? colors_.end() : colors_.find(name);
   return found == colors_.end() ? std::nullopt : std::optional(found->second);
 }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "picture/svg/colors.h"
+#include "painting/svg/colors.h"
 
 namespace pe::flamesvg {
 
@@ -24,17 +24,17 @@ class PaletteMap {
   void write(const std::string& path) const;
 
   /// find() and add() ignore separators between parts of a stack, whose colours are fixed.
-  [[nodiscard]] std::optional<picture::Rgb> find(std::string_view name) const;
-  void add(std::string_view name, picture::Rgb color);
+  [[nodiscard]] std::optional<painting::Rgb> find(std::string_view name) const;
+  void add(std::string_view name, painting::Rgb color);
   /// Number of lines that are not "name->rgb(R,G,B)".
   [[nodiscard]] std::uint64_t ignored_lines() const noexcept { return ignored_lines_; }
 
  private:
-  std::map<std::string, picture::Rgb, std::less<>> colors_;
+  std::map<std::string, painting::Rgb, std::less<>> colors_;
   std::uint64_t ignored_lines_ = 0;
 };
 
 /// Parses "rgb(R,G,B)"; blanks around the numbers are allowed.
-std::optional<picture::Rgb> parse_rgb(std::string_view text);
+std::optional<painting::Rgb> parse_rgb(std::string_view text);
 
 }  // namespace pe::flamesvg

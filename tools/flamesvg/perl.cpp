@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/characters.h"
-#include "picture/page_options.h"
-#include "picture/svg/colors.h"
+#include "painting/page_options.h"
+#include "painting/svg/colors.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -48,7 +48,7 @@ constexpr PerlName kNames[] = {
 
 /// Replaces character references by characters.  flamegraph.pl copies its texts into the file, so
 /// the scripts that call it escape them.
-void unescape_texts(picture::PageStyle& page) {
+void unescape_texts(painting::PageStyle& page) {
   constexpr std::pair<std::string_view, char> kReferences[] = {
       {"&lt;", '<'},   {"&gt;", '>'},    {"&quot;", '"'},
       {"&#39;", '\''}, {"&apos;", '\''}, {"&amp;", '&'},
@@ -77,22 +77,22 @@ constinit const std::span<const PerlName> kPerlNames = kNames;
 
 void follow_perl(const CommandLine& line, Options& options) {
   options.is_perl = true;
-  picture::PageStyle& page = options.page;
+  painting::PageStyle& page = options.page;
   page.geometry.subtitle_overlaps = true;
   if (!line.has("width"))
     page.is_auto_width = false;
   if (!line.has("height"))
     page.geometry.frame_height = 16;
   if (!line.has("fonttype"))
-    page.font_family = picture::font_family_of("Verdana");
+    page.font_family = painting::font_family_of("Verdana");
   if (!page.background)
-    page.background = picture::default_background(options.palette);
+    page.background = painting::default_background(options.palette);
   if (!line.has("bgcolors") && !line.has("dark"))
-    page.theme = picture::Theme::kLight;
+    page.theme = painting::Theme::kLight;
   if (const auto* total = line.text("total"))
     options.perl_total = number_at_start(*total);
   if (options.factor == 0)
-    picture::refuse("factor", "not a number above 0", *line.text("factor"));
+    painting::refuse("factor", "not a number above 0", *line.text("factor"));
   unescape_texts(page);
   page.whole_name = page.count_name;
   page.cuts_title = false;
@@ -101,7 +101,7 @@ void follow_perl(const CommandLine& line, Options& options) {
 
 std::string_view perl_shown_name(std::string_view name) {
   const bool is_unknown = name.ends_with("_[l]") || name.ends_with("_[o]");
-  return is_unknown ? name : picture::without_mark(name);
+  return is_unknown ? name : painting::without_mark(name);
 }
 
 }  // namespace pe::flamesvg

@@ -1,7 +1,7 @@
 // The script that flamesvg replaces: its options, and the quirks that --compat repeats.
 //
 // Its frames are in perl_frames.h.  Two of its rules are in the library: folded lines
-// (folded/perl_line.h), and differences of the embedded tree (picture::Differences::kPerl).
+// (folded/perl_line.h), and differences of the embedded tree (painting::Differences::kPerl).
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "picture/numbers.h"
-#include "picture/tree/stack_path.h"
+#include "painting/numbers.h"
+#include "painting/tree/stack_path.h"
 
 namespace pe::flamesvg {
 namespace {
@@ -17,7 +17,7 @@ using folded::PerlNumber;
 /// Splits as perl's split() does: without empty frames at the end.
 std::vector<std::string_view> frames_of(std::string_view stack) {
   std::vector<std::string_view> frames{""};  // the root
-  stack = picture::without_empty_end(stack);
+  stack = painting::without_empty_end(stack);
   for (std::size_t begin = 0; begin < stack.size();) {
     const std::size_t end = std::min(stack.find(';', begin), stack.size());
     frames.push_back(stack.substr(begin, end - begin));
@@ -102,19 +102,19 @@ double perl_total(const PerlFrames& frames, const Options& options) {
   return std::max(frames.total().as_double(), options.perl_total);
 }
 
-picture::Layout lay_out_as_perl(const PerlFrames& frames, const Options& options) {
+painting::Layout lay_out_as_perl(const PerlFrames& frames, const Options& options) {
   const double total = perl_total(frames, options);
   const double pixels_per_count = options.page.geometry.usable_width() / total;
-  const picture::MinWidth& min = options.min_width;
+  const painting::MinWidth& min = options.min_width;
   const double smallest = min.is_percent ? total * min.value / 100 : min.value / pixels_per_count;
-  picture::Layout layout{.boxes = {}, .levels = 1, .towers = {}, .whole = as_count(total)};
-  picture::NodeId node = 0;
+  painting::Layout layout{.boxes = {}, .levels = 1, .towers = {}, .whole = as_count(total)};
+  painting::NodeId node = 0;
   for (const PerlFrames::Frame& frame : frames.frames()) {
-    const picture::NodeId current = node++;
+    const painting::NodeId current = node++;
     if (frame.is_replaced || frame.end.minus(frame.start) < smallest)
       continue;
-    constexpr double kLeft = picture::Geometry::kSideMargin;
-    const double end = current == picture::kRoot ? total : frame.end.as_double();
+    constexpr double kLeft = painting::Geometry::kSideMargin;
+    const double end = current == painting::kRoot ? total : frame.end.as_double();
     layout.boxes.push_back({.node = current,
                             .depth = frame.depth,
                             .start = as_count(frame.start.as_double()),
@@ -126,13 +126,13 @@ picture::Layout lay_out_as_perl(const PerlFrames& frames, const Options& options
   return layout;
 }
 
-std::string perl_detail(const PerlFrames& frames, const Options& options, picture::NodeId node) {
+std::string perl_detail(const PerlFrames& frames, const Options& options, painting::NodeId node) {
   const PerlFrames::Frame& frame = frames.frames()[node];
   const double total = perl_total(frames, options);
-  const bool is_root = node == picture::kRoot;
+  const bool is_root = node == painting::kRoot;
   const double count = (is_root ? total : frame.end.minus(frame.start)) * options.factor;
   const std::string text =
-      fmt::format("{} {}", picture::grouped_digits(count), options.page.count_name);
+      fmt::format("{} {}", painting::grouped_digits(count), options.page.count_name);
   if (is_root)
     return text + ", 100%";
   const double whole = total * options.factor;

@@ -16,7 +16,7 @@
 
 #include "flamesvg/options.h"
 #include "folded/perl_line.h"
-#include "picture/layout.h"
+#include "painting/layout.h"
 
 namespace pe::flamesvg {
 
@@ -64,9 +64,9 @@ double perl_total(const PerlFrames& frames, const Options& options);
 
 /// Places the frames that the script draws.  With a large --total, not even the root may be wide
 /// enough.
-picture::Layout lay_out_as_perl(const PerlFrames& frames, const Options& options);
+painting::Layout lay_out_as_perl(const PerlFrames& frames, const Options& options);
 
 /// Returns the text in brackets after a frame's name: "1,234 samples, 12.34%; +1.23%".
-std::string perl_detail(const PerlFrames& frames, const Options& options, picture::NodeId node);
+std::string perl_detail(const PerlFrames& frames, const Options& options, painting::NodeId node);
 
 }  // namespace pe::flamesvg

@@ -7,22 +7,22 @@
 #include <vector>
 
 #include "base/string_arena.h"
+#include "flamesvg/counterparts.h"
+#include "flamesvg/neighbour_builder.h"
+#include "flamesvg/reshaper.h"
 #include "flamesvg/stack_text.h"
 #include "folded/perl_line.h"
 #include "folded/time_root.h"
-#include "picture/tree/counterparts.h"
-#include "picture/tree/neighbour_builder.h"
-#include "picture/tree/reshaper.h"
-#include "picture/tree/tree_builder.h"
+#include "painting/tree/tree_builder.h"
 
 namespace pe::flamesvg {
 namespace {
 
 using folded::Columns;
 using folded::FoldedLine;
-using picture::CallTree;
-using picture::Differences;
-using picture::NeighbourBuilder;
+using painting::CallTree;
+using painting::Differences;
+using painting::NeighbourBuilder;
 
 /// Reads lines from the files, rewrites their stacks and adds them to a tree.
 class Stacks {
@@ -55,7 +55,7 @@ class Stacks {
   /// Returns what the builder returns.
   template <typename Builder>
   auto add(const FoldedLine& line, Builder& builder) {
-    if (options_.palette != picture::Palette::kChain)
+    if (options_.palette != painting::Palette::kChain)
       return builder.add(line.stack, line.count, line.before);
     mark_wakers(line.stack, chain_);
     return builder.add(chain_, line.count, line.before);
@@ -129,7 +129,7 @@ Profile read_as_perl(std::span<const std::string> files, const Options& options,
     if (!line)
       continue;
     const folded::PerlCounts counts = folded::perl_counts(text, *line);
-    if (options.palette == picture::Palette::kChain) {
+    if (options.palette == painting::Palette::kChain) {
       mark_wakers(line->stack, chain);
       line->stack = chain;
     }
@@ -144,14 +144,14 @@ Profile read_as_perl(std::span<const std::string> files, const Options& options,
           .perl = std::move(frames)};
 }
 
-CallTree build_by_name(Stacks& stacks, picture::Times& times) {
-  picture::TreeBuilder builder;
+CallTree build_by_name(Stacks& stacks, painting::Times& times) {
+  painting::TreeBuilder builder;
   while (const auto line = stacks.next()) {
-    const picture::NodeId node = stacks.add(*line, builder);
+    const painting::NodeId node = stacks.add(*line, builder);
     if (const auto time_ns = stacks.time_ns())
       times.add(*time_ns, node, line->count);
   }
-  std::vector<picture::NodeId> nodes;
+  std::vector<painting::NodeId> nodes;
   CallTree tree = std::move(builder).finish(nodes);
   times.renumber(nodes);
   return tree;
@@ -159,11 +159,11 @@ CallTree build_by_name(Stacks& stacks, picture::Times& times) {
 
 CallTree reshape(CallTree tree, const Options& options) {
   if (options.folds_recursion)
-    tree = picture::Reshaper::without_recursion(std::move(tree));
+    tree = painting::Reshaper::without_recursion(std::move(tree));
   if (options.max_depth)
-    tree = picture::Reshaper::limited(std::move(tree), *options.max_depth);
+    tree = painting::Reshaper::limited(std::move(tree), *options.max_depth);
   if (options.order == Order::kWidth)
-    tree = picture::Reshaper::by_width(std::move(tree));
+    tree = painting::Reshaper::by_width(std::move(tree));
   return tree;
 }
 
@@ -173,13 +173,13 @@ Profile read_profile(std::span<const std::string> files, const Options& options,
   if (options.is_perl)
     return read_as_perl(files, options, stdin_fd);
   Stacks stacks(files, options, stdin_fd);
-  picture::Times times;
+  painting::Times times;
   CallTree tree =
       options.order != Order::kInput ? build_by_name(stacks, times) : build_of_lines(stacks);
   if (times.empty()) {
     tree = reshape(std::move(tree), options);
   } else {
-    const picture::Counterparts shape(tree);
+    const painting::Counterparts shape(tree);
     tree = reshape(std::move(tree), options);
     times.renumber(shape.in(tree));
   }

@@ -11,14 +11,14 @@
 #include "flamesvg/options.h"
 #include "flamesvg/perl_frames.h"
 #include "folded/folded_reader.h"
-#include "picture/times.h"
-#include "picture/tree/call_tree.h"
+#include "painting/times.h"
+#include "painting/tree/call_tree.h"
 
 namespace pe::flamesvg {
 
 struct Profile {
-  picture::CallTree tree;
-  picture::Times times;  ///< of the tree's nodes; empty if the stacks have no times
+  painting::CallTree tree;
+  painting::Times times;  ///< of the tree's nodes; empty if the stacks have no times
   folded::MalformedLines malformed;
   std::vector<folded::Fact> facts;  ///< about the recording
   std::optional<PerlFrames> perl;   ///< with --compat: what is drawn

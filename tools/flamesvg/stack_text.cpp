@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include "picture/tree/stack_path.h"
+#include "painting/tree/stack_path.h"
 
 namespace pe::flamesvg {
 
 void reverse_frames(std::string_view stack, std::string& out) {
-  stack = picture::without_empty_end(stack);
+  stack = painting::without_empty_end(stack);
   out.clear();
   for (;;) {
     const auto separator = stack.rfind(';');

@@ -8,17 +8,17 @@
 #include <numeric>
 #include <vector>
 
-#include "picture/numbers.h"
-#include "picture/svg/colors.h"
-#include "picture/tree/functions.h"
+#include "painting/numbers.h"
+#include "painting/svg/colors.h"
+#include "painting/tree/functions.h"
 
 namespace pe::flamesvg {
 namespace {
 
-using picture::CallTree;
-using picture::grouped_count;
-using picture::kRoot;
-using picture::NodeId;
+using painting::CallTree;
+using painting::grouped_count;
+using painting::kRoot;
+using painting::NodeId;
 
 /// Returns the number of nodes with own counts.
 std::uint64_t stacks_of(const CallTree& tree) {
@@ -53,7 +53,7 @@ std::string largest(const CallTree& tree, const std::vector<folded::Count>& of_n
   std::string text;
   for (auto name = order.begin(); name != shown && !of_names[*name].is_zero(); ++name)
     text += fmt::format("{}{} {:.2f}%", text.empty() ? "" : ", ",
-                        picture::without_mark(tree.name_text(*name)),
+                        painting::without_mark(tree.name_text(*name)),
                         100 * of_names[*name].as_double() / whole);
   return text;
 }
@@ -61,7 +61,8 @@ std::string largest(const CallTree& tree, const std::vector<folded::Count>& of_n
 }  // namespace
 
 std::string summary_text(const CallTree& tree, folded::Count whole, const Options& options) {
-  picture::FunctionCounts functions = picture::function_counts(tree, tree.selves(), tree.totals());
+  painting::FunctionCounts functions =
+      painting::function_counts(tree, tree.selves(), tree.totals());
   if (options.reverse)  // the function that ran is the root's child
     functions.self = totals_on_root(tree);
   return fmt::format("{} {} in {}, {}. Largest self: {}. Largest total: {}.",

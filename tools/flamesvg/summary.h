@@ -6,14 +6,14 @@
 #include <string>
 
 #include "flamesvg/options.h"
-#include "picture/tree/call_tree.h"
+#include "painting/tree/call_tree.h"
 
 namespace pe::flamesvg {
 
 /// Returns the total count and the functions with the largest shares: by their own counts, and
 /// together with their callees (a recursive function counts once).
 /// `whole` is 100 %.
-std::string summary_text(const picture::CallTree& tree, folded::Count whole,
+std::string summary_text(const painting::CallTree& tree, folded::Count whole,
                          const Options& options);
 
 }  // namespace pe::flamesvg

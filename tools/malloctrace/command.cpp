@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "inprocess/command.h"
 #include "malloctrace/heap/layout.h"
+#include "recording/inprocess/command.h"
 
 namespace pe::malloctrace {
 namespace {

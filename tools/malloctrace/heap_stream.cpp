@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "record/stream/origin.h"
+#include "recording/stream/origin.h"
 #include "stream/records/event.h"
 
 namespace pe::malloctrace {
@@ -99,7 +99,7 @@ HeapStream::HeapStream(Output& out) : writer_(out), attr_(heap_attr()) {
     writer_.write_event_name(id, event.name);
     writer_.write_event_unit(id++, event.unit);
   }
-  record::write_origin(writer_, "preload");
+  recording::write_origin(writer_, "preload");
 }
 
 void HeapStream::add(const HeapOfProcess& process, std::uint64_t time_ns) {

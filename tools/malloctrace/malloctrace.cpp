@@ -13,14 +13,14 @@
 #include "base/descriptors.h"
 #include "base/error.h"
 #include "base/plural.h"
-#include "inprocess/command.h"
 #include "malloctrace/command.h"
 #include "malloctrace/interrupts.h"
 #include "malloctrace/options.h"
 #include "malloctrace/processes.h"
 #include "malloctrace/sink.h"
 #include "malloctrace/snapshots.h"
-#include "record/session.h"
+#include "recording/inprocess/command.h"
+#include "recording/session.h"
 
 namespace pe {
 namespace {
@@ -28,31 +28,31 @@ namespace {
 using malloctrace::HeapOfProcess;
 using malloctrace::Options;
 using malloctrace::Processes;
-using record::Ended;
+using recording::Ended;
 
 /// The heaps of the traced processes, for a session.  The members are in the order in which they
 /// are set up.
-class HeapSource final : public record::Source {
+class HeapSource final : public recording::Source {
  public:
   /// Starts the session's command and opens its output.  Throws Error.
-  HeapSource(const Options& options, record::Session& session);
+  HeapSource(const Options& options, recording::Session& session);
 
   void start() override;
   [[nodiscard]] std::vector<int> fds() const override { return {processes_.fd(), snapshots_.fd()}; }
   std::optional<std::uint64_t> pass() override;
   [[nodiscard]] std::string progress() const override;
   void stop() override {}  // the processes go on; what they have allocated is read in the end
-  record::Closing finish(Ended ended) override;
+  Closing finish(Ended ended) override;
   /// A program that allocates nothing is no failure.
   [[nodiscard]] std::optional<std::string> why_empty() override { return std::nullopt; }
 
  private:
   [[nodiscard]] malloctrace::Summary summary() const;
   [[nodiscard]] std::string describe_tracing(const malloctrace::Summary& all) const;
-  [[nodiscard]] record::Closing closing(const malloctrace::Summary& all, Ended ended) const;
+  [[nodiscard]] Closing closing(const malloctrace::Summary& all, Ended ended) const;
 
   const Options& options_;
-  record::Session& session_;
+  recording::Session& session_;
   Processes processes_;
   malloctrace::Snapshots snapshots_;
   std::optional<malloctrace::Sink> sink_;
@@ -70,7 +70,7 @@ Child start_traced(const Options& options, const Processes& processes, const Sig
                       malloctrace::tracing_environment(options, library, processes.listener()));
 }
 
-HeapSource::HeapSource(const Options& options, record::Session& session)
+HeapSource::HeapSource(const Options& options, recording::Session& session)
     : options_(options),
       session_(session),
       processes_([this](const HeapOfProcess& process) { sink_->add(process, monotonic_ns()); }),
@@ -111,7 +111,7 @@ std::string HeapSource::progress() const {
   return fmt::format("{} running, {} ended", processes_.running(), sink_->summary().processes);
 }
 
-record::Closing HeapSource::finish(Ended ended) {
+Closing HeapSource::finish(Ended ended) {
   processes_.leave([this, end_ns = monotonic_ns()](const HeapOfProcess& process) {
     sink_->add(process, end_ns);
   });
@@ -132,7 +132,7 @@ std::string HeapSource::describe_tracing(const malloctrace::Summary& all) const 
       "from the previous walk\n",
       session_.cost().describe(), malloctrace::describe_memory(all), plural(all.walks, "stack"),
       plural(all.frames_walked, "frame"), all.frames_reused);
-  record::Closing losses;
+  Closing losses;
   malloctrace::add_losses(all, losses);
   for (const auto* lines : {&losses.doubts, &losses.details})
     for (const std::string& line : *lines)
@@ -148,8 +148,8 @@ malloctrace::Summary HeapSource::summary() const {
   return all;
 }
 
-record::Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended) const {
-  record::Closing closing;
+Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended) const {
+  Closing closing;
   closing.summary = malloctrace::describe_use(all, session_.cost().describe_length());
   closing.detail(malloctrace::describe_processes(all));
   closing.detail(session_.cost().describe());
@@ -169,7 +169,7 @@ int work(const CommandLine& line, Io& io) {
     throw UsageError(
         "the stream is binary: pipe it into pe-symbolize, name a file with --output, or use "
         "--report");
-  record::Session session("malloctrace", options, io);
+  recording::Session session("malloctrace", options, io);
   HeapSource source(options, session);
   return session.run(source);
 }

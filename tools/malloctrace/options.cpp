@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/parse_bytes.h"
 #include "base/parse_decimal.h"
 #include "base/parse_number.h"
+#include "malloctrace/parse_bytes.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -101,7 +101,7 @@ Options read_options(const CommandLine& line) {
   constexpr std::uint64_t kLeastNs = 100'000'000;
   if (options.snapshot_ns && *options.snapshot_ns < kLeastNs)
     throw UsageError("--snapshot: at least 0.1 seconds");
-  record::read_output(line, options);
+  recording::read_output(line, options);
   check_together(line, options);
   return options;
 }

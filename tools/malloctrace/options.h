@@ -6,11 +6,11 @@
 #include <optional>
 
 #include "base/cli/run.h"
-#include "record/session.h"
+#include "recording/session.h"
 
 namespace pe::malloctrace {
 
-struct Options : record::SessionRequest {
+struct Options : recording::SessionRequest {
   std::uint64_t sample_bytes = 0;  ///< 0: every allocation
   std::uint32_t max_depth = 0;     ///< frames; 0: all
   bool with_mmap = false;

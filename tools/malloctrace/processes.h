@@ -1,9 +1,9 @@
 // The traced processes.  Each sends a descriptor of the memory that it shares, and malloctrace
 // gives it the time.
 //
-// The processes are untrusted: their data is checked (see inprocess/listener.h for who may send).
-// A process that starts another program (exec) sends a new descriptor; the program before has then
-// ended.
+// The processes are untrusted: their data is checked (recording/inprocess/listener.h says who may
+// send).  A process that starts another program (exec) sends a new descriptor; the program before
+// has then ended.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "inprocess/listener.h"
 #include "malloctrace/heap/heap.h"
 #include "malloctrace/heap/shared_file.h"
+#include "recording/inprocess/listener.h"
 
 namespace pe::malloctrace {
 

@@ -103,7 +103,7 @@ std::string describe_processes(const Summary& summary) {
               : fmt::format(" ({})", plural(summary.programs, "program")));
 }
 
-void add_resident(const Summary& summary, record::Closing& closing) {
+void add_resident(const Summary& summary, Closing& closing) {
   // A program's libraries and stacks, and the memory that tracing itself needs.
   constexpr std::uint64_t kUsualBytes = std::uint64_t{8} << 20;
   if (summary.resident_peak_bytes < 2 * summary.resident_heap_bytes + kUsualBytes)
@@ -131,7 +131,7 @@ std::string describe_memory(const Summary& summary) {
   return text;
 }
 
-void add_losses(const Summary& summary, record::Closing& closing) {
+void add_losses(const Summary& summary, Closing& closing) {
   const auto add = [&closing](std::uint64_t count, std::string_view noun, std::string_view what,
                               std::string_view fix) {
     if (count > 0)

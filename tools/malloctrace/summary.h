@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/cli/closing.h"
 #include "malloctrace/processes.h"
-#include "record/closing.h"
 
 namespace pe::malloctrace {
 
@@ -52,8 +52,8 @@ std::string describe_processes(const Summary& summary);
 std::string describe_memory(const Summary& summary);
 /// Adds "resident set at most 33554432 bytes, of which malloc's peak is 7.5 %", if malloc's share
 /// is small.
-void add_resident(const Summary& summary, record::Closing& closing);
+void add_resident(const Summary& summary, Closing& closing);
 /// Adds what failed, and what was not counted.
-void add_losses(const Summary& summary, record::Closing& closing);
+void add_losses(const Summary& summary, Closing& closing);
 
 }  // namespace pe::malloctrace

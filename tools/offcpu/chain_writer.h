@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "recording/bpf/bpf_object.h"
 #include "stream/proc/kallsyms.h"
-#include "unwind/kernel/bpf_object.h"
 
 namespace pe::offcpu {
 

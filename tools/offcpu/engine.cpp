@@ -11,7 +11,7 @@
 
 namespace pe::offcpu {
 
-std::unique_ptr<Engine> make_engine(const Options& options, const record::Target& target,
+std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target,
                                     Budget& budget,
                                     const std::function<void(const std::string&)>& note) {
   if (options.engine == EngineChoice::kPerf)

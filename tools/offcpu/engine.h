@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "base/cli/closing.h"
 #include "base/io/output.h"
 #include "offcpu/options.h"
 #include "offcpu/wait_tracker.h"
-#include "record/closing.h"
+#include "unwind/stacks/stack_counts.h"
 
 namespace pe::offcpu {
 
@@ -57,7 +58,7 @@ class Engine {
   /// Returns the fix for records that were lost for lack of room.
   [[nodiscard]] virtual std::string_view fix_of_losses() const = 0;
   /// Adds the engine's own losses and details.
-  virtual void describe(record::Closing& closing) = 0;
+  virtual void describe(Closing& closing) = 0;
   /// A problem to report even with --quiet, or empty.
   [[nodiscard]] virtual std::string problem() const = 0;
 };
@@ -65,7 +66,7 @@ class Engine {
 /// Opens the engine that `options` ask for; `target` is known by now.  All that it reads about
 /// processes draws on `budget`, which must outlive it.  `note` gets a line if
 /// another engine than usual had to be used.  Throws Error.
-std::unique_ptr<Engine> make_engine(const Options& options, const record::Target& target,
+std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target,
                                     Budget& budget,
                                     const std::function<void(const std::string&)>& note);
 

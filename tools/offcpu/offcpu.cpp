@@ -10,12 +10,13 @@
 
 #include "base/clock.h"
 #include "base/plural.h"
-#include "inprocess/command.h"
 #include "offcpu/engine.h"
 #include "offcpu/options.h"
-#include "pe-record/probes/spans.h"
-#include "record/session.h"
-#include "record/target_options.h"
+#include "recording/closing.h"
+#include "recording/inprocess/command.h"
+#include "recording/probes/spans.h"
+#include "recording/session.h"
+#include "recording/target_options.h"
 
 namespace pe {
 namespace {
@@ -24,10 +25,10 @@ using offcpu::Engine;
 using offcpu::Options;
 
 /// The waits that an engine finds, for a session.
-class WaitSource final : public record::Source {
+class WaitSource final : public recording::Source {
  public:
   /// Starts the session's command and opens its output.  Throws Error.
-  WaitSource(const Options& options, record::Session& session);
+  WaitSource(const Options& options, recording::Session& session);
 
   void start() override;
   [[nodiscard]] std::vector<int> fds() const override { return engine_->fds(); }
@@ -36,19 +37,19 @@ class WaitSource final : public record::Source {
     return plural(engine_->counts().waits, "wait");
   }
   void stop() override { engine_->stop(); }
-  record::Closing finish(record::Ended ended) override;
+  Closing finish(recording::Ended ended) override;
   [[nodiscard]] std::optional<std::string> why_empty() override;
 
  private:
-  [[nodiscard]] record::Closing closing() const;
+  [[nodiscard]] Closing closing() const;
 
   const Options& options_;
-  record::Session& session_;
+  recording::Session& session_;
   std::unique_ptr<Engine> engine_;
   Output* out_ = nullptr;
 };
 
-WaitSource::WaitSource(const Options& options, record::Session& session)
+WaitSource::WaitSource(const Options& options, recording::Session& session)
     : options_(options), session_(session) {
   session.start_child();
   session.watch_targets();
@@ -68,7 +69,7 @@ void WaitSource::start() {
   engine_->tell_running();
 }
 
-record::Closing WaitSource::finish(record::Ended /*ended*/) {
+Closing WaitSource::finish(recording::Ended /*ended*/) {
   engine_->finish();
   if (const std::string problem = engine_->problem(); !problem.empty())
     session_.say(problem);
@@ -78,22 +79,22 @@ record::Closing WaitSource::finish(record::Ended /*ended*/) {
 std::optional<std::string> WaitSource::why_empty() {
   if (engine_->counts().waits > 0)
     return std::nullopt;
-  return record::why_no_waits(
+  return recording::why_no_waits(
       session_.activity(), {.request = options_.request,
                             .program = session_.child() != nullptr ? options_.command.front() : "",
                             .lost = engine_->lost()});
 }
 
-record::Closing WaitSource::closing() const {
+Closing WaitSource::closing() const {
   const offcpu::WaitCounts& counts = engine_->counts();
   const unwind::StackCounts stacks = engine_->stacks();
   constexpr double kNanosecond = 1e-9;
-  record::Closing closing;
+  Closing closing;
   if (counts.waits > 0)
     closing.summary = fmt::format(
         "{} in {}, {:.3f} s waited, {}{}", plural(counts.waits, "wait"),
         session_.cost().describe_length(), static_cast<double>(counts.total_ns) * kNanosecond,
-        record::describe_quality(engine_->lost(), stacks), session_.cost().describe_share());
+        recording::describe_quality(engine_->lost(), stacks), session_.cost().describe_share());
   const auto doubt = [&closing](std::uint64_t count, std::string_view what, std::string_view fix) {
     if (count > 0)
       closing.doubt(plural(count, "wait") + std::string(what), fix);
@@ -111,7 +112,7 @@ record::Closing WaitSource::closing() const {
                                plural(counts.timeouts, "wait"), counts.signals));
   if (counts.began_before > 0)
     closing.detail(plural(counts.began_before, "wait") + " from before the recording left out");
-  record::add_stacks(
+  recording::add_stacks(
       closing, stacks,
       {.if_cut = engine_->fix_of_cuts(), .if_foreign = "only 64-bit stacks are walked"});
   engine_->describe(closing);
@@ -120,10 +121,10 @@ record::Closing WaitSource::closing() const {
 
 int work(const CommandLine& line, Io& io) {
   Options options = offcpu::read_options(line);
-  record::tidy(options.target);
-  record::check_output(options, io);
+  recording::tidy(options.target);
+  recording::check_output(options, io);
   options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
-  record::Session session("offcpu", options, io);
+  recording::Session session("offcpu", options, io);
   WaitSource source(options, session);
   return session.run(source);
 }

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "record/target_options.h"
+#include "recording/target_options.h"
 
 namespace pe::offcpu {
 namespace {
@@ -97,8 +97,8 @@ EngineChoice read_engine(const CommandLine& line) {
   return EngineChoice::kPerf;
 }
 
-record::Request read_request(const CommandLine& line, const WaitChoice& choice) {
-  record::Request request;
+recording::Request read_request(const CommandLine& line, const WaitChoice& choice) {
+  recording::Request request;
   // A copy costs the switching thread time, and room in the ring.  The rest of a deeper stack is
   // read from its process, where it is unchanged as long as the thread waits.
   constexpr std::uint32_t kStackBytes = 8 * 1024;
@@ -106,8 +106,8 @@ record::Request read_request(const CommandLine& line, const WaitChoice& choice) 
   request.period = 1;
   request.with_switches = true;
   request.with_raw_data = !choice.states.empty();
-  request.stack_bytes = record::read_stack_bytes(line).value_or(kStackBytes);
-  record::read_recording(line, request);
+  request.stack_bytes = recording::read_stack_bytes(line).value_or(kStackBytes);
+  recording::read_recording(line, request);
   return request;
 }
 
@@ -146,14 +146,14 @@ void add_options(po::options_description& options) {
 
 Options read_options(const CommandLine& line) {
   Options options;
-  options.target = record::read_target(line, "--pid, --tid, --all, --cgroup");
+  options.target = recording::read_target(line, "--pid, --tid, --all, --cgroup");
   options.command = line.command;
-  options.duration_ns = record::read_duration(line);
+  options.duration_ns = recording::read_duration(line);
   read_choice(line, options.choice);
   options.spans = line.texts("span");
   options.engine = read_engine(line);
   options.request = read_request(line, options.choice);
-  record::read_output(line, options);
+  recording::read_output(line, options);
   return options;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/cli/run.h"
-#include "record/session.h"
+#include "recording/session.h"
 
 namespace pe::offcpu {
 
@@ -28,8 +28,8 @@ struct WaitChoice {
 
 enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };
 
-struct Options : record::SessionRequest {
-  record::Request request;
+struct Options : recording::SessionRequest {
+  recording::Request request;
   WaitChoice choice;
   std::vector<std::string> spans;  ///< functions whose calls are recorded, as typed
   EngineChoice engine = EngineChoice::kAuto;

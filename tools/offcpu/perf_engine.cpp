@@ -12,10 +12,11 @@
 #include "base/clock.h"
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
-#include "record/engines/kernel/marks.h"
-#include "record/own_rights.h"
-#include "record/stream/origin.h"
-#include "record/stream/whole_stream.h"
+#include "recording/own_rights.h"
+#include "recording/probes/marks.h"
+#include "recording/stream/origin.h"
+#include "recording/stream/whole_stream.h"
+#include "stream/proc/own_rights.h"
 #include "stream/user_copy.h"
 
 namespace pe::offcpu {
@@ -31,7 +32,7 @@ PerfEngine::Recording::Recording(Output& out, PerfEngine& engine)
       drain(stream, engine.layout_),
       waits(writer, engine.first_id()) {}
 
-PerfEngine::PerfEngine(const Options& options, const record::Target& target, Budget& budget,
+PerfEngine::PerfEngine(const Options& options, const recording::Target& target, Budget& budget,
                        bool may_use_bpf)
     : may_use_bpf_(may_use_bpf),
       request_(options.request),
@@ -57,17 +58,17 @@ void PerfEngine::begin(Output& out) {
   recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
   recording_->drain.tell_losses_early();
   if (!request_.spans.empty()) {
-    recording_->stream.set_marks(record::mark_ids(counters_.events()));
+    recording_->stream.set_marks(recording::mark_ids(counters_.events()));
     recording_->waits.keep_apart();
   }
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   counters_.start();
-  record::keep_rights_to_record(false);
+  recording::keep_rights_to_record(false);
 }
 
 void PerfEngine::tell_running() {
-  unreadable_ = record::write_running(recording_->stream, counters_.layout(), target_);
+  unreadable_ = recording::write_running(recording_->stream, counters_.layout(), target_);
 }
 
 /// Returns the ids of all records but marks.  If there is one event, no reader needs them.
@@ -85,12 +86,12 @@ void PerfEngine::write_head() {
   writer.write_attr(wait_attr(unwound_), ids_of_waits());
   writer.write_event_name(first_id(), "offcpu");
   writer.write_event_unit(first_id(), "ns");
-  for (const record::OpenedEvent& event : counters_.events())
+  for (const recording::OpenedEvent& event : counters_.events())
     if (event.is_mark && !event.ids.empty()) {
       writer.write_attr(stream::with_stack_pointer(event.attr), event.ids);
       writer.write_event_name(event.ids.front(), event.name);
     }
-  record::write_origin(writer, "perf");
+  recording::write_origin(writer, "perf");
 }
 
 std::optional<std::uint64_t> PerfEngine::pass() {
@@ -196,7 +197,7 @@ unwind::StackCounts PerfEngine::stacks() const {
 }
 
 std::string_view PerfEngine::fix_of_cuts() const {
-  if (request_.stack_bytes < record::kMaxStackBytes)
+  if (request_.stack_bytes < recording::kMaxStackBytes)
     return "raise --stack-size";
   return may_use_bpf_ ? "copies cannot be larger: use --engine bpf, which needs none"
                       : "copies cannot be larger";
@@ -206,7 +207,7 @@ std::string_view PerfEngine::fix_of_losses() const {
   return may_use_bpf_ ? "raise --mmap-pages, or use --engine bpf" : "raise --mmap-pages";
 }
 
-void PerfEngine::describe(record::Closing& closing) {
+void PerfEngine::describe(Closing& closing) {
   counters_.describe_cpus(closing);
   if (lost() > 0)
     closing.doubt(
@@ -219,14 +220,14 @@ void PerfEngine::describe(record::Closing& closing) {
                   fix_of_losses());
   describe_silent_threads(silent_threads_, closing);
   recording_->stream.runtimes().describe(closing);
-  record::describe_spending(recording_->stream, closing);
-  record::finish_keeping(recording_->stream, closing);
+  recording::describe_spending(recording_->stream, closing);
+  recording::finish_keeping(recording_->stream, closing);
 }
 
 std::string PerfEngine::problem() const {
   return unreadable_.empty()
              ? ""
-             : record::describe_unreadable(unreadable_, record::fix_of_unreadable_processes());
+             : recording::describe_unreadable(unreadable_, stream::fix_of_unreadable_processes());
 }
 
 }  // namespace pe::offcpu

@@ -9,9 +9,9 @@
 
 #include "offcpu/engine.h"
 #include "offcpu/wait_writer.h"
-#include "record/engines/kernel/counters.h"
-#include "record/stream/drain.h"
-#include "record/stream/recorded_stream.h"
+#include "recording/counters/counters.h"
+#include "recording/stream/drain.h"
+#include "recording/stream/recorded_stream.h"
 #include "stream/records/lost_samples.h"
 #include "stream/records/tracepoint.h"
 
@@ -20,7 +20,7 @@ namespace pe::offcpu {
 class PerfEngine final : public Engine {
  public:
   /// `may_use_bpf`: the other engine works here, for this target and user.
-  PerfEngine(const Options& options, const record::Target& target, Budget& budget,
+  PerfEngine(const Options& options, const recording::Target& target, Budget& budget,
              bool may_use_bpf);
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
@@ -36,7 +36,7 @@ class PerfEngine final : public Engine {
   [[nodiscard]] unwind::StackCounts stacks() const override;
   [[nodiscard]] std::string_view fix_of_cuts() const override;
   [[nodiscard]] std::string_view fix_of_losses() const override;
-  void describe(record::Closing& closing) override;
+  void describe(Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 
  private:
@@ -45,8 +45,8 @@ class PerfEngine final : public Engine {
     Recording(Output& out, PerfEngine& engine);
 
     stream::StreamWriter writer;
-    record::RecordedStream stream;
-    record::Drain drain;
+    recording::RecordedStream stream;
+    recording::Drain drain;
     WaitWriter waits;
   };
 
@@ -60,10 +60,10 @@ class PerfEngine final : public Engine {
   [[nodiscard]] char state_of(const stream::Sample& sample) const;
 
   bool may_use_bpf_;
-  record::Request request_;
-  record::Target target_;
+  recording::Request request_;
+  recording::Target target_;
   Budget& budget_;
-  record::Counters counters_;
+  recording::Counters counters_;
   perf_event_attr layout_;               ///< of the kernel's records
   perf_event_attr unwound_;              ///< of samples after their stacks are walked
   stream::TracepointField state_field_;  ///< empty: states are not recorded

@@ -10,7 +10,7 @@
 
 namespace pe::offcpu {
 
-std::uint64_t count_silent_threads(const record::Target& target,
+std::uint64_t count_silent_threads(const recording::Target& target,
                                    const std::function<bool(std::uint32_t tid)>& has_seen) {
   std::vector<pid_t> threads = target.threads;
   for (const pid_t pid : target.processes)
@@ -27,7 +27,7 @@ std::uint64_t count_silent_threads(const record::Target& target,
   return count;
 }
 
-void describe_silent_threads(std::uint64_t count, record::Closing& closing) {
+void describe_silent_threads(std::uint64_t count, Closing& closing) {
   if (count > 0)
     closing.doubt(
         fmt::format("{} without a finished wait, because {} ran or still {}",

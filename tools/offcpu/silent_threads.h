@@ -5,16 +5,16 @@
 #include <cstdint>
 #include <functional>
 
-#include "record/closing.h"
-#include "record/request.h"
+#include "base/cli/closing.h"
+#include "recording/request.h"
 
 namespace pe::offcpu {
 
 /// Counts the live threads of the target that `has_seen` does not know.
-std::uint64_t count_silent_threads(const record::Target& target,
+std::uint64_t count_silent_threads(const recording::Target& target,
                                    const std::function<bool(std::uint32_t tid)>& has_seen);
 
 /// Adds "1 thread of which no wait ended …", if there is any.
-void describe_silent_threads(std::uint64_t count, record::Closing& closing);
+void describe_silent_threads(std::uint64_t count, Closing& closing);
 
 }  // namespace pe::offcpu

@@ -4,15 +4,15 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "record/abilities.h"
+#include "recording/abilities.h"
 
 namespace pe::recorder {
 
 int check(const CommandLine& line, Io& io) {
   if (line.values.size() > 1 || !line.command.empty())
     throw UsageError("--check accepts no other option and no command");
-  const record::Abilities found = record::find_abilities();
-  for (const record::Ability& ability : found.lines) {
+  const recording::Abilities found = recording::find_abilities();
+  for (const recording::Ability& ability : found.lines) {
     std::string text = fmt::format("{:<36}{:<12}{}", ability.what, ability.answer, ability.more);
     text.erase(text.find_last_not_of(' ') + 1);
     io.out.write(text + "\n");

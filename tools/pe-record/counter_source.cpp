@@ -9,34 +9,34 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/plural.h"
-#include "record/engines/kernel/cpu_times.h"
-#include "record/engines/kernel/marks.h"
-#include "record/engines/refused.h"
-#include "record/own_rights.h"
-#include "record/stream/whole_stream.h"
+#include "recording/counters/cpu_times.h"
+#include "recording/own_rights.h"
+#include "recording/probes/marks.h"
+#include "recording/refused.h"
+#include "recording/stream/whole_stream.h"
 
 namespace pe::recorder {
 namespace {
 
-using record::BpfEngine;
+using recording::BpfEngine;
 
 /// The engine bpf if the user asked for it.
 std::unique_ptr<BpfEngine> load_bpf(const Options& options, Budget& budget) {
-  if (options.request.engine != record::Engine::kBpf)
+  if (options.request.engine != recording::Engine::kBpf)
     return nullptr;
   const std::vector<int>& cpus = options.target.cpus;
   try {
     return std::make_unique<BpfEngine>(options.request, options.target,
-                                       cpus.empty() ? record::online_cpus().size() : cpus.size(),
+                                       cpus.empty() ? recording::online_cpus().size() : cpus.size(),
                                        budget);
   } catch (const Error& error) {
-    throw record::Refused(fmt::format("--engine bpf: {}", error.what()));
+    throw recording::Refused(fmt::format("--engine bpf: {}", error.what()));
   }
 }
 
 }  // namespace
 
-CounterSource::CounterSource(const Options& options, record::Session& session)
+CounterSource::CounterSource(const Options& options, recording::Session& session)
     : RingSource(options, session) {
   bpf_ = load_bpf(options, session.budget());
   session.start_child();
@@ -44,13 +44,13 @@ CounterSource::CounterSource(const Options& options, record::Session& session)
   counters_.emplace(options.request, session.target(), bpf_.get());
   open_stream(counters_->events().front().attr, counters_->notes());
   if (!options.request.spans.empty()) {
-    stream_->set_marks(record::mark_ids(counters_->events()));
+    stream_->set_marks(recording::mark_ids(counters_->events()));
     drain_->tell_losses_early();
   }
   if (session.child() != nullptr)
     program_ = options.command.front();
   set_weights();
-  record::keep_rights_to_record(bpf_ != nullptr);
+  recording::keep_rights_to_record(bpf_ != nullptr);
 }
 
 void CounterSource::start() {
@@ -86,14 +86,14 @@ std::vector<int> CounterSource::fds() const {
 
 /// Tells the stream which samples have a weight, by the ids of their counters.
 void CounterSource::set_weights() {
-  std::map<std::uint64_t, record::Weight> weights;
-  for (const record::OpenedEvent& event : counters_->events())
+  std::map<std::uint64_t, recording::Weight> weights;
+  for (const recording::OpenedEvent& event : counters_->events())
     for (const std::uint64_t id : event.ids)
       if (event.weight)
         weights.emplace(id, event.weight->weight);
   if (weights.empty())
     return;
-  record::Weigher weigher(std::move(weights), stream_->layout());
+  recording::Weigher weigher(std::move(weights), stream_->layout());
   if (bpf_)
     weigher.trust_periods();
   stream_->weigh_by(std::move(weigher), request_.with_raw_data && !request_.keep_stacks);
@@ -105,7 +105,7 @@ void CounterSource::check_hits() {
   const std::uint64_t now_ns = monotonic_ns();
   if (!request_.max_hits || is_over_ || now_ns - hits_since_ns_ < kLeastNs)
     return;
-  const record::Passed& passed = drain_->passed();
+  const recording::Passed& passed = drain_->passed();
   const bool are_samples_hits = request_.spans.empty() || !request_.probes.empty();
   std::uint64_t hits =
       passed.marks + (are_samples_hits ? passed.samples : 0) + (bpf_ ? bpf_->lost() : 0);
@@ -138,11 +138,11 @@ void CounterSource::stop() {
     time_->look_last();
 }
 
-record::Closing CounterSource::finish(record::Ended /*ended*/) {
+Closing CounterSource::finish(recording::Ended /*ended*/) {
   drain_->finish(counters_->rings());
-  record::Passed passed = drain_->passed();
+  recording::Passed passed = drain_->passed();
   passed.lost.add_counted(write_tail(*stream_, *counters_, bpf_ ? bpf_->lost() : 0));
-  record::Closing closing = close_stream(passed);
+  Closing closing = close_stream(passed);
   add_unsampled(closing, passed);
   counters_->describe_cpus(closing);
   if (passed.marks > 0)
@@ -153,8 +153,8 @@ record::Closing CounterSource::finish(record::Ended /*ended*/) {
   return closing;
 }
 
-void CounterSource::add_weights(record::Closing& closing) const {
-  const record::Weigher* const weigher = stream_->weigher();
+void CounterSource::add_weights(Closing& closing) const {
+  const recording::Weigher* const weigher = stream_->weigher();
   if (weigher == nullptr)
     return;
   if (weigher->negative() > 0)
@@ -165,13 +165,13 @@ void CounterSource::add_weights(record::Closing& closing) const {
                                          plural(weigher->unknown(), "sample")));
 }
 
-void CounterSource::add_unsampled(record::Closing& closing, const record::Passed& passed) const {
+void CounterSource::add_unsampled(Closing& closing, const recording::Passed& passed) const {
   if (const auto clock = counters_->sampled_clock(); clock && time_)
-    if (const std::string unsampled = record::describe_unsampled(
+    if (const std::string unsampled = recording::describe_unsampled(
             {.clock = *clock,
              .ns = (passed.samples + passed.lost.count()) * clock->period_ns,
              .stolen_ns = time_->stolen_ns(),
-             .cpus_ns = (stopped_ns_ - started_ns_) * record::online_cpus().size(),
+             .cpus_ns = (stopped_ns_ - started_ns_) * recording::online_cpus().size(),
              .walked_ns = bpf_ ? bpf_->walked_ns() : 0},
             time_->used_ns());
         !unsampled.empty())

@@ -8,7 +8,7 @@
 
 #include "pe-record/options.h"
 #include "pe-record/ring_source.h"
-#include "record/engines/kernel/counters.h"
+#include "recording/counters/counters.h"
 
 namespace pe::recorder {
 
@@ -16,23 +16,23 @@ class CounterSource final : public RingSource {
  public:
   /// Starts the session's command and opens its output.  Throws Error; Refused before it has
   /// touched the output.
-  CounterSource(const Options& options, record::Session& session);
+  CounterSource(const Options& options, recording::Session& session);
 
   void start() override;
   [[nodiscard]] std::vector<int> fds() const override;
   std::optional<std::uint64_t> pass() override;
   void stop() override;
-  record::Closing finish(record::Ended ended) override;
+  Closing finish(recording::Ended ended) override;
 
  private:
   /// Samples start: the duration, the target's CPU time and our own count from `now_ns`.
   void start_clock(std::uint64_t now_ns);
   void set_weights();
   void check_hits();
-  void add_weights(record::Closing& closing) const;
-  void add_unsampled(record::Closing& closing, const record::Passed& passed) const;
+  void add_weights(Closing& closing) const;
+  void add_unsampled(Closing& closing, const recording::Passed& passed) const;
 
-  std::optional<record::Counters> counters_;
+  std::optional<recording::Counters> counters_;
   std::uint64_t started_ns_ = 0, stopped_ns_ = 0;
   std::uint64_t hits_since_ns_ = 0, hits_before_ = 0;  ///< when check_hits() last counted, and what
   bool is_over_ = false;                               ///< there were too many hits

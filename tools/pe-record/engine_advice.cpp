@@ -7,42 +7,43 @@
 #include <cerrno>
 #include <vector>
 
-#include "record/engines/ptrace/ptrace_refusal.h"
-#include "record/engines/signal/signal_engine.h"
-#include "record/own_rights.h"
+#include "recording/ptrace/ptrace_refusal.h"
+#include "recording/signal/signal_engine.h"
+#include "stream/proc/own_rights.h"
 
 namespace pe::recorder {
 namespace {
 
-using record::Capability;
-using record::Engine;
+using recording::Engine;
+using stream::Capability;
 
 bool has_rights_for_bpf() {
-  using record::has_capability;
-  return has_capability(Capability::kSysAdmin) ||
-         (has_capability(Capability::kBpf) && has_capability(Capability::kPerfmon));
+  using stream::has_capability;
+  return stream::has_capability(stream::Capability::kSysAdmin) ||
+         (stream::has_capability(stream::Capability::kBpf) &&
+          stream::has_capability(stream::Capability::kPerfmon));
 }
 
 /// Returns what keeps the engine ptrace from the target; empty if nothing does.
 std::string problem_of_ptrace(const Options& options) {
   if (!options.not_by_ptrace.empty())
     return options.not_by_ptrace;
-  if (std::string why = record::why_no_ptrace(); !why.empty())
+  if (std::string why = recording::why_no_ptrace(); !why.empty())
     return why;
-  const record::Target& target = options.target;
+  const recording::Target& target = options.target;
   constexpr int kOfCommands = 1;  // a scope of 1 allows the tracing of children
-  const int scope = record::ptrace_scope();
-  if (scope == 0 || record::has_capability(Capability::kSysPtrace) ||
+  const int scope = recording::ptrace_scope();
+  if (scope == 0 || stream::has_capability(stream::Capability::kSysPtrace) ||
       (scope == kOfCommands && target.is_command))
     return {};
   const auto& ids = target.processes.empty() ? target.threads : target.processes;
-  return ids.empty() ? "" : record::why_not_traced(ids.front(), EPERM);
+  return ids.empty() ? "" : recording::why_not_traced(ids.front(), EPERM);
 }
 
 std::string fix_of_scripts(const Options& options) {
   if (options.not_by_bpf.empty() && has_rights_for_bpf())
     return "use --engine bpf";
-  if (options.not_by_signal.empty() && record::why_no_signals().empty())
+  if (options.not_by_signal.empty() && recording::why_no_signals().empty())
     return "use --engine signal";
   const std::string problem = problem_of_ptrace(options);
   if (problem.empty())
@@ -61,13 +62,13 @@ EngineAdvice::EngineAdvice(const Options& options)
     : may_use_bpf(options.not_by_bpf.empty() && has_rights_for_bpf()),
       if_scripts(fix_of_scripts(options)) {}
 
-std::string if_cut(const record::Request& request, std::uint64_t cut_bytes,
+std::string if_cut(const recording::Request& request, std::uint64_t cut_bytes,
                    const EngineAdvice& advice) {
   if (request.engine == Engine::kBpf)
     return "copies cannot be larger";
   // The head of a record takes a part of the largest copy.
   constexpr std::uint64_t kMostOfHead = 1024;
-  if (cut_bytes + kMostOfHead >= record::kMaxStackBytes) {
+  if (cut_bytes + kMostOfHead >= recording::kMaxStackBytes) {
     if (!request.may_continue)
       return "leave out --no-continue";
     return advice.may_use_bpf ? "copies cannot be larger: use --engine bpf, which needs none"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "pe-record/options.h"
-#include "record/request.h"
+#include "recording/request.h"
 
 namespace pe::recorder {
 
@@ -19,7 +19,7 @@ struct EngineAdvice {
 };
 
 /// Returns the fix for stacks that are deeper than their copies of `cut_bytes` bytes.
-std::string if_cut(const record::Request& request, std::uint64_t cut_bytes,
+std::string if_cut(const recording::Request& request, std::uint64_t cut_bytes,
                    const EngineAdvice& advice);
 
 }  // namespace pe::recorder

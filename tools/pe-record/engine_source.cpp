@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "record/engines/ptrace/ptrace_engine.h"
-#include "record/engines/ptrace/ptrace_refusal.h"
-#include "record/engines/signal/signal_engine.h"
-#include "record/stream/whole_stream.h"
+#include "recording/ptrace/ptrace_engine.h"
+#include "recording/ptrace/ptrace_refusal.h"
+#include "recording/signal/signal_engine.h"
+#include "recording/stream/whole_stream.h"
 
 namespace pe::recorder {
 
-EngineSource::EngineSource(const Options& options, record::Session& session)
+EngineSource::EngineSource(const Options& options, recording::Session& session)
     : RingSource(options, session) {
-  if (request_.engine == record::Engine::kSignal)
+  if (request_.engine == recording::Engine::kSignal)
     open_signal();
   else
     session.start_child();
@@ -26,8 +26,8 @@ EngineSource::EngineSource(const Options& options, record::Session& session)
 
 /// Starts the command, too, which has to find the engine.
 void EngineSource::open_signal() {
-  auto engine = std::make_unique<record::SignalEngine>(request_, session_.request().command,
-                                                       session_.budget());
+  auto engine = std::make_unique<recording::SignalEngine>(request_, session_.request().command,
+                                                          session_.budget());
   session_.start_child(engine->environment());
   request_.stack_bytes = engine->stack_bytes();
   engine_ = std::move(engine);
@@ -35,9 +35,9 @@ void EngineSource::open_signal() {
 
 void EngineSource::open_ptrace() {
   if (session_.target().is_command)
-    record::check_command_is_traceable(session_.request().command.front());
+    recording::check_command_is_traceable(session_.request().command.front());
   auto engine =
-      std::make_unique<record::PtraceEngine>(request_, session_.target(), session_.budget());
+      std::make_unique<recording::PtraceEngine>(request_, session_.target(), session_.budget());
   if (session_.target().is_command)
     session_.child()->is_waited_for(engine->child());
   engine_ = std::move(engine);
@@ -45,7 +45,7 @@ void EngineSource::open_ptrace() {
 
 void EngineSource::start() {
   write_head(*stream_, {&engine_->event(), 1},
-             request_.engine == record::Engine::kSignal ? "signal" : "ptrace");
+             request_.engine == recording::Engine::kSignal ? "signal" : "ptrace");
   unreadable_ = write_running(*stream_, engine_->event().attr, session_.target());
   expect_command();
   if (engine_->sampled_time())
@@ -78,14 +78,14 @@ void EngineSource::stop() {
   engine_->stop();
 }
 
-record::Closing EngineSource::finish(record::Ended /*ended*/) {
+Closing EngineSource::finish(recording::Ended /*ended*/) {
   engine_->ring().check();
   drain_->finish(engine_->ring().rings());
-  record::Passed passed = drain_->passed();
+  recording::Passed passed = drain_->passed();
   const std::uint64_t lost = engine_->lost();
   passed.lost.add_counted(lost);
   write_tail(*stream_, engine_->event(), lost);
-  record::Closing closing = close_stream(passed);
+  Closing closing = close_stream(passed);
   if (const auto sampled = engine_->sampled_time(); sampled && time_)
     if (const std::string unsampled = describe_unsampled(*sampled, time_->used_ns());
         !unsampled.empty())

@@ -9,7 +9,7 @@
 
 #include "pe-record/options.h"
 #include "pe-record/ring_source.h"
-#include "record/engines/sample_source.h"
+#include "recording/sample_source.h"
 
 namespace pe::recorder {
 
@@ -17,19 +17,19 @@ class EngineSource final : public RingSource {
  public:
   /// Starts the session's command and opens its output.  Throws Error; Refused before it has
   /// touched the output.
-  EngineSource(const Options& options, record::Session& session);
+  EngineSource(const Options& options, recording::Session& session);
 
   void start() override;
   [[nodiscard]] std::vector<int> fds() const override;
   std::optional<std::uint64_t> pass() override;
   void stop() override;
-  record::Closing finish(record::Ended ended) override;
+  Closing finish(recording::Ended ended) override;
 
  private:
   void open_signal();
   void open_ptrace();
 
-  std::unique_ptr<record::SampleSource> engine_;
+  std::unique_ptr<recording::SampleSource> engine_;
   std::uint64_t last_pass_ns_ = 0;
 };
 

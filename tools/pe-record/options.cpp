@@ -11,12 +11,12 @@
 #include "base/cli/choice.h"
 #include "base/error.h"
 #include "base/quote.h"
-#include "inprocess/sampler/layout.h"
-#include "pe-record/probes/ready_made.h"
-#include "record/engines/kernel/attributes.h"
-#include "record/engines/kernel/event_name.h"
-#include "record/probes/probe_name.h"
-#include "record/target_options.h"
+#include "recording/counters/attributes.h"
+#include "recording/counters/event_name.h"
+#include "recording/probes/probe_name.h"
+#include "recording/probes/ready_made.h"
+#include "recording/signal/layout.h"
+#include "recording/target_options.h"
 
 namespace pe::recorder {
 namespace {
@@ -27,7 +27,7 @@ po::typed_value<std::string>* text(const char* name) {
   return po::value<std::string>()->value_name(name);
 }
 
-using record::CallGraph;
+using recording::CallGraph;
 
 constexpr Choice<CallGraph> kCallGraphs[] = {
     {"auto", CallGraph::kAuto},
@@ -36,24 +36,24 @@ constexpr Choice<CallGraph> kCallGraphs[] = {
     {"none", CallGraph::kNone},
 };
 
-constexpr Choice<record::Engine> kEngines[] = {
-    {"auto", record::Engine::kAuto},     {"perf", record::Engine::kPerf},
-    {"bpf", record::Engine::kBpf},       {"signal", record::Engine::kSignal},
-    {"ptrace", record::Engine::kPtrace},
+constexpr Choice<recording::Engine> kEngines[] = {
+    {"auto", recording::Engine::kAuto},     {"perf", recording::Engine::kPerf},
+    {"bpf", recording::Engine::kBpf},       {"signal", recording::Engine::kSignal},
+    {"ptrace", recording::Engine::kPtrace},
 };
 
-constexpr Choice<record::Clock> kClocks[] = {
-    {"cpu", record::Clock::kCpu},
-    {"wall", record::Clock::kWall},
+constexpr Choice<recording::Clock> kClocks[] = {
+    {"cpu", recording::Clock::kCpu},
+    {"wall", recording::Clock::kWall},
 };
 
-bool has_probes(const record::Request& request) {
+bool has_probes(const recording::Request& request) {
   return std::any_of(request.events.begin(), request.events.end(),
-                     [](const std::string& event) { return record::is_probe(event); });
+                     [](const std::string& event) { return recording::is_probe(event); });
 }
 
 /// Are there events that the engine bpf records at less cost to the target than others?
-bool has_events_for_bpf(const record::Request& request) {
+bool has_events_for_bpf(const recording::Request& request) {
   return has_probes(request) || request.each_pass.contains("page-faults");
 }
 
@@ -71,7 +71,7 @@ std::string problem_of_probes_by_bpf(const Options& options) {
 
 /// Returns an option that the engine bpf cannot fulfil; empty if it can fulfil all of them.
 std::string problem_of_bpf(const CommandLine& line, const Options& options) {
-  const record::Request& request = options.request;
+  const recording::Request& request = options.request;
   std::string problem = has_probes(request) ? problem_of_probes_by_bpf(options) : "";
   if (line.has("span"))
     problem = "--engine bpf cannot mark calls: it does not support --span";
@@ -85,14 +85,14 @@ std::string problem_of_bpf(const CommandLine& line, const Options& options) {
   if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
     problem = "--engine bpf needs --call-graph auto or dwarf";
   for (const std::string& event : request.events)
-    if (record::parse_event(event).kind == record::EventName::Kind::kTracepoint)
+    if (recording::parse_event(event).kind == recording::EventName::Kind::kTracepoint)
       problem = fmt::format("--engine bpf cannot sample tracepoints: '{}'", event);
   return problem;
 }
 
 /// Returns an option that neither of the engines without counters can fulfil.
 std::string problem_of_taken(const Options& options) {
-  const record::Request& request = options.request;
+  const recording::Request& request = options.request;
   for (const std::string& event : request.events)
     if (event != "cpu-clock" && event != "task-clock")
       return fmt::format("samples CPU time: it does not support --event '{}'", event);
@@ -115,7 +115,7 @@ std::string problem_of_ptrace(const CommandLine& line, const Options& options) {
     return "follows all threads: it does not support --thread";
   if (std::string problem = problem_of_taken(options); !problem.empty())
     return problem;
-  if (line.has("mmap-pages") && options.request.engine == record::Engine::kPtrace)
+  if (line.has("mmap-pages") && options.request.engine == recording::Engine::kPtrace)
     return "has no rings: it does not support --mmap-pages";
   return {};
 }
@@ -131,7 +131,7 @@ std::string problem_of_signal(const Options& options) {
 }
 
 /// Checks the size of a thread's ring for the engine signal.
-void check_signal_ring(const record::Request& request) {
+void check_signal_ring(const recording::Request& request) {
   const auto page = static_cast<std::uint64_t>(::getpagesize());
   const std::uint64_t least = inprocess::kLeastRingBytes / page;
   const std::uint64_t most = inprocess::kMostRingBytes / page;
@@ -141,7 +141,7 @@ void check_signal_ring(const record::Request& request) {
 }
 
 std::vector<std::string> thread_choice(const std::string& list) {
-  std::vector<std::string> threads = record::split_list(list);
+  std::vector<std::string> threads = recording::split_list(list);
   for (const std::string& thread : threads)
     if (thread.empty())
       throw UsageError("--thread: not a name or number: ''");
@@ -150,9 +150,9 @@ std::vector<std::string> thread_choice(const std::string& list) {
 
 /// Counters cannot count wall time.  The other engines can, and `auto` chooses one of them.
 void check_wall(const Options& options) {
-  using record::Engine;
+  using recording::Engine;
   const Engine engine = options.request.engine;
-  if (options.request.clock != record::Clock::kWall)
+  if (options.request.clock != recording::Clock::kWall)
     return;
   if (engine == Engine::kPerf || engine == Engine::kBpf)
     throw UsageError("--clock wall needs --engine signal or ptrace");
@@ -162,8 +162,8 @@ void check_wall(const Options& options) {
 }
 
 void check_engine(const CommandLine& line, Options& options) {
-  using record::Engine;
-  record::Request& request = options.request;
+  using recording::Engine;
+  recording::Request& request = options.request;
   if (const auto* list = line.text("thread"))
     request.thread_choice = thread_choice(*list);
   options.not_by_ptrace = problem_of_ptrace(line, options);
@@ -188,21 +188,21 @@ void check_engine(const CommandLine& line, Options& options) {
 /// Reads --event.  Checks the grammar only: an unknown event is refused when its counters are
 /// opened.
 void read_events(const std::string& list, Options& options) {
-  for (const std::string& event : record::split_events(list)) {
+  for (const std::string& event : recording::split_events(list)) {
     if (add_ready_made(event, options.request, options.weights))
       continue;
-    (void)record::parse_event(event);
+    (void)recording::parse_event(event);
     options.request.events.push_back(event);
   }
 }
 
 /// Reads --filter, --weight and --max-hits.
 void read_hits(const CommandLine& line, Options& options) {
-  record::Request& request = options.request;
+  recording::Request& request = options.request;
   if (const auto* filter = line.text("filter")) {
     const auto tracepoint =
         std::find_if(request.events.rbegin(), request.events.rend(), [](const std::string& event) {
-          return record::parse_event(event).kind == record::EventName::Kind::kTracepoint;
+          return recording::parse_event(event).kind == recording::EventName::Kind::kTracepoint;
         });
     if (tracepoint == request.events.rend())
       throw UsageError("--filter: there is no tracepoint in --event");
@@ -215,40 +215,40 @@ void read_hits(const CommandLine& line, Options& options) {
   if (line.has("weight") && request.events.empty())
     throw UsageError("--weight needs --event");
   if (const auto* value = line.text("max-hits"))
-    request.max_hits = record::read_positive("--max-hits", "not a number of hits", *value);
+    request.max_hits = recording::read_positive("--max-hits", "not a number of hits", *value);
 }
 
 /// Returns the highest rate that the engine accepts.
-std::uint64_t most_hz(record::Engine engine) {
-  using record::Engine;
+std::uint64_t most_hz(recording::Engine engine) {
+  using recording::Engine;
   if (engine == Engine::kSignal || engine == Engine::kPtrace)
-    return record::most_hz_of(engine);
-  return record::most_sample_hz().value_or(record::kMostHz);
+    return recording::most_hz_of(engine);
+  return recording::most_sample_hz().value_or(recording::kMostHz);
 }
 
 /// Reads the rate.  `--clock wall` samples every thread, whether it runs or not, so its default is
 /// the lower one.
-void read_rate(const CommandLine& line, bool is_command, record::Request& request) {
-  const bool is_wall = request.clock == record::Clock::kWall;
+void read_rate(const CommandLine& line, bool is_command, recording::Request& request) {
+  const bool is_wall = request.clock == recording::Clock::kWall;
   const std::uint64_t most = most_hz(request.engine);
   request.frequency_hz =
-      std::min(most, is_command && !is_wall ? record::kDefaultCommandHz : record::kDefaultHz);
+      std::min(most, is_command && !is_wall ? recording::kDefaultCommandHz : recording::kDefaultHz);
   if (const auto* value = line.text("freq")) {
     request.frequency_hz =
         *value == "max"
             ? most
-            : record::read_positive("--freq", "neither a frequency in Hz nor max", *value);
+            : recording::read_positive("--freq", "neither a frequency in Hz nor max", *value);
     request.frequency_was_given = true;
   }
   if (const auto* value = line.text("count")) {
     if (request.frequency_was_given)
       throw UsageError("--freq, --count: cannot be combined");
-    request.period = record::read_positive("--count", "not a period", *value);
+    request.period = recording::read_positive("--count", "not a period", *value);
   }
 }
 
 /// Reads --call-graph, in perf's form: "dwarf,16384" also sets the size of the copies.
-void read_call_graph(const CommandLine& line, record::Request& request) {
+void read_call_graph(const CommandLine& line, recording::Request& request) {
   const auto* value = line.text("call-graph");
   if (value == nullptr)
     return;
@@ -263,11 +263,11 @@ void read_call_graph(const CommandLine& line, record::Request& request) {
     throw UsageError(fmt::format("--call-graph: only dwarf has a size: {}", in_quotes(*value)));
   if (line.has("stack-size"))
     throw UsageError("--call-graph dwarf,BYTES, --stack-size: cannot be combined");
-  request.stack_bytes = record::parse_stack_bytes("--call-graph", value->substr(comma + 1));
+  request.stack_bytes = recording::parse_stack_bytes("--call-graph", value->substr(comma + 1));
 }
 
-void read_stacks(const CommandLine& line, record::Request& request) {
-  request.stack_bytes = record::read_stack_bytes(line);
+void read_stacks(const CommandLine& line, recording::Request& request) {
+  request.stack_bytes = recording::read_stack_bytes(line);
   read_call_graph(line, request);
   const bool has_copies =
       request.call_graph == CallGraph::kAuto || request.call_graph == CallGraph::kDwarf;
@@ -326,21 +326,21 @@ void add_options(po::options_description& options) {
 
 Options read_options(const CommandLine& line) {
   Options options;
-  options.target = record::read_target(line, "--pid, --tid, --cpu, --all, --cgroup");
+  options.target = recording::read_target(line, "--pid, --tid, --cpu, --all, --cgroup");
   options.command = line.command;
-  record::Request& request = options.request;
-  request.engine = choose(line, "engine", kEngines, record::Engine::kAuto);
+  recording::Request& request = options.request;
+  request.engine = choose(line, "engine", kEngines, recording::Engine::kAuto);
   request.clock = choose(line, "clock", kClocks, request.clock);
   read_rate(line, options.target.is_command, request);
   if (const auto* list = line.text("event"))
     read_events(*list, options);
   options.spans = line.texts("span");
   read_hits(line, options);
-  options.duration_ns = record::read_duration(line);
+  options.duration_ns = recording::read_duration(line);
   read_stacks(line, request);
-  record::read_recording(line, request);
+  recording::read_recording(line, request);
   check_engine(line, options);
-  record::read_output(line, options);
+  recording::read_output(line, options);
   return options;
 }
 

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "base/cli/run.h"
-#include "pe-record/probes/ready_made.h"
-#include "record/session.h"
+#include "recording/probes/ready_made.h"
+#include "recording/session.h"
 
 namespace pe::recorder {
 
-struct Options : record::SessionRequest {
-  record::Request request;
+struct Options : recording::SessionRequest {
+  recording::Request request;
   std::vector<std::string> spans;  ///< functions whose calls are recorded, as typed
   /// Why the engine does not do what is asked for; empty if it does.
   std::string not_by_bpf, not_by_signal, not_by_ptrace;

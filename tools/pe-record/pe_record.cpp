@@ -9,26 +9,26 @@
 #include <vector>
 
 #include "base/error.h"
-#include "inprocess/command.h"
+#include "languages/common/script_reader.h"
 #include "pe-record/check.h"
 #include "pe-record/counter_source.h"
 #include "pe-record/engine_source.h"
 #include "pe-record/options.h"
-#include "pe-record/probes/fields.h"
-#include "pe-record/probes/list.h"
-#include "pe-record/probes/resolve.h"
-#include "pe-record/probes/spans.h"
-#include "record/engines/refused.h"
-#include "record/session.h"
-#include "record/stream/script_reader.h"
-#include "record/target_options.h"
+#include "recording/inprocess/command.h"
+#include "recording/probes/fields.h"
+#include "recording/probes/list.h"
+#include "recording/probes/resolve.h"
+#include "recording/probes/spans.h"
+#include "recording/refused.h"
+#include "recording/session.h"
+#include "recording/target_options.h"
 #include "stream/proc/maps.h"
 
 namespace pe {
 namespace {
 
-using record::Engine;
 using recorder::Options;
+using recording::Engine;
 
 constexpr const char* kBySignal = "using the signal engine, with which the command samples itself";
 constexpr const char* kByPtrace = "using the ptrace engine, which stops the target's threads";
@@ -50,7 +50,7 @@ bool has_counters(Engine engine) { return engine != Engine::kSignal && engine !=
 bool has_interpreter(const Options& options) {
   bool found = false;
   const auto look = [&](const stream::MapsLine& map) {
-    found = found || record::may_be_interpreter(map.path);
+    found = found || languages::may_be_interpreter(map.path);
   };
   for (const auto* list : {&options.target.processes, &options.target.threads})
     for (const pid_t id : *list)
@@ -58,7 +58,7 @@ bool has_interpreter(const Options& options) {
   if (options.command.empty())
     return found;
   return std::ranges::any_of(inprocess::programs_of_command(options.command.front()),
-                             record::may_be_interpreter);
+                             languages::may_be_interpreter);
 }
 
 /// The engines to try, in this order.  The frames of interpreters must be read at the moment of a
@@ -71,7 +71,7 @@ std::vector<Engine> engines_for(const Options& options) {
     return {options.request.engine};
   std::vector<Engine> engines;
   const bool is_script = has_interpreter(options);
-  const bool is_by_cpu = options.request.clock != record::Clock::kWall;
+  const bool is_by_cpu = options.request.clock != recording::Clock::kWall;
   if (is_by_cpu && options.not_by_bpf.empty() && (options.has_events_for_bpf || is_script))
     engines.push_back(Engine::kBpf);
   if (is_script && options.not_by_signal.empty())
@@ -89,20 +89,20 @@ std::vector<Engine> engines_for(const Options& options) {
 
 /// A session and its source, or why the engine cannot work here.
 struct Opened {
-  std::unique_ptr<record::Session> session;
-  std::unique_ptr<record::Source> source;
+  std::unique_ptr<recording::Session> session;
+  std::unique_ptr<recording::Source> source;
   std::string why_not;
 };
 
 Opened open_engine(const Options& options, Io& io) {
   Opened opened;
-  opened.session = std::make_unique<record::Session>("pe-record", options, io);
+  opened.session = std::make_unique<recording::Session>("pe-record", options, io);
   try {
     if (has_counters(options.request.engine))
       opened.source = std::make_unique<recorder::CounterSource>(options, *opened.session);
     else
       opened.source = std::make_unique<recorder::EngineSource>(options, *opened.session);
-  } catch (const record::Refused& refused) {
+  } catch (const recording::Refused& refused) {
     opened.why_not = refused.what();
   }
   return opened;
@@ -114,8 +114,8 @@ int work(const CommandLine& line, Io& io) {
   if (line.has("list"))
     return recorder::list_events(line, io);
   Options options = recorder::read_options(line);
-  record::tidy(options.target);
-  record::check_output(options, io);
+  recording::tidy(options.target);
+  recording::check_output(options, io);
   recorder::resolve_probes(options.request, options.target, options.command);
   options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
   recorder::resolve_fields(options.request, options.weights);
@@ -124,7 +124,7 @@ int work(const CommandLine& line, Io& io) {
   if (!options.request.each_pass.empty() && !options.request.stack_bytes)
     options.request.stack_bytes = kSmallCopy;
   const bool needs_other =
-      options.request.engine == Engine::kAuto && options.request.clock == record::Clock::kWall;
+      options.request.engine == Engine::kAuto && options.request.clock == recording::Clock::kWall;
   std::string why_not = needs_other ? "counters do not measure wall time (--clock wall)" : "";
   for (const Engine engine : engines_for(options)) {
     options.request.engine = engine;

@@ -5,9 +5,10 @@
 
 #include "base/error.h"
 #include "base/plural.h"
-#include "inprocess/command.h"
-#include "record/own_rights.h"
-#include "record/stream/whole_stream.h"
+#include "recording/closing.h"
+#include "recording/inprocess/command.h"
+#include "recording/stream/whole_stream.h"
+#include "stream/proc/own_rights.h"
 
 namespace pe::recorder {
 
@@ -32,18 +33,19 @@ void RingSource::expect_command() {
 
 std::string RingSource::progress() const { return plural(drain_->passed().samples, "sample"); }
 
-record::Closing RingSource::close_stream(const record::Passed& passed) {
+Closing RingSource::close_stream(const recording::Passed& passed) {
   lost_ = passed.lost.count();
-  record::Closing closing;
+  Closing closing;
   if (!unreadable_.empty())
-    session_.say(record::describe_unreadable(unreadable_, record::fix_of_unreadable_processes()));
+    session_.say(
+        recording::describe_unreadable(unreadable_, stream::fix_of_unreadable_processes()));
   const auto* unwinder = stream_->unwinder();
   const unwind::StackCounts stacks =
       unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{};
   if (passed.samples + passed.marks > 0) {
     closing.summary = fmt::format(
         "{} in {}, {}{}", plural(passed.samples, "sample"), session_.cost().describe_length(),
-        record::describe_quality(lost_, stacks), session_.cost().describe_share());
+        recording::describe_quality(lost_, stacks), session_.cost().describe_share());
     if (!request_.probes.empty() && session_.cost().wall_seconds() > 0)
       closing.summary +=
           fmt::format(", {:.0f} hits per second",
@@ -51,7 +53,7 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
     constexpr std::uint32_t kSmallCopy = 8192;
     const bool has_large_copies =
         !bpf_ && unwinder != nullptr &&
-        request_.stack_bytes.value_or(record::kMaxStackBytes) > kSmallCopy;
+        request_.stack_bytes.value_or(recording::kMaxStackBytes) > kSmallCopy;
     if (lost_ > 0)
       closing.doubt(fmt::format("{} lost, because the rings were full", plural(lost_, "sample")),
                     !has_rings_to_size() ? "lower the rate"
@@ -64,27 +66,27 @@ record::Closing RingSource::close_stream(const record::Passed& passed) {
                   "lower the rate");
   closing.detail(plural(passed.threads.size(), "thread") + " seen");
   closing.detail(session_.cost().describe());
-  record::add_stacks(
+  recording::add_stacks(
       closing, stacks,
       {.if_cut = if_cut(request_, stacks.cut_bytes, advice_), .if_foreign = "use --call-graph fp"});
   stream_->scripts().describe(closing);
   stream_->runtimes().describe(closing);
-  const bool is_perf = !bpf_ && request_.engine != record::Engine::kPtrace &&
-                       request_.engine != record::Engine::kSignal;
+  const bool is_perf = !bpf_ && request_.engine != recording::Engine::kPtrace &&
+                       request_.engine != recording::Engine::kSignal;
   if (is_perf && stream_->has_unread_scripts())
     closing.doubt("this engine does not read the functions of scripts", advice_.if_scripts);
-  record::describe_spending(*stream_, closing);
-  record::finish_keeping(*stream_, closing);
+  recording::describe_spending(*stream_, closing);
+  recording::finish_keeping(*stream_, closing);
   return closing;
 }
 
 std::optional<std::string> RingSource::why_empty() {
   if (drain_->passed().samples + drain_->passed().marks > 0)
     return std::nullopt;
-  return record::why_empty(session_.activity(), {.request = request_,
-                                                 .period_ns = record::period_ns_of(attr_),
-                                                 .program = program_,
-                                                 .lost = lost_});
+  return recording::why_empty(session_.activity(), {.request = request_,
+                                                    .period_ns = recording::period_ns_of(attr_),
+                                                    .program = program_,
+                                                    .lost = lost_});
 }
 
 }  // namespace pe::recorder

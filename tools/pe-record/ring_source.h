@@ -13,23 +13,23 @@
 
 #include "pe-record/engine_advice.h"
 #include "pe-record/options.h"
-#include "record/engines/kernel/bpf_engine.h"
-#include "record/session.h"
-#include "record/stream/drain.h"
-#include "record/stream/recorded_stream.h"
-#include "record/stream/unsampled.h"
+#include "recording/bpf/bpf_engine.h"
+#include "recording/session.h"
+#include "recording/stream/drain.h"
+#include "recording/stream/recorded_stream.h"
+#include "recording/stream/unsampled.h"
 #include "stream/stream_writer.h"
 
 namespace pe::recorder {
 
 /// The members are in the order in which they are set up.
-class RingSource : public record::Source {
+class RingSource : public recording::Source {
  public:
   [[nodiscard]] std::string progress() const final;
   [[nodiscard]] std::optional<std::string> why_empty() final;
 
  protected:
-  RingSource(const Options& options, record::Session& session)
+  RingSource(const Options& options, recording::Session& session)
       : request_(options.request), session_(session), advice_(options) {}
 
   /// Opens the output, prints `notes`, and sets up the stream.  All records have the layout of
@@ -39,22 +39,22 @@ class RingSource : public record::Source {
   /// lives must not wait for that.
   void expect_command();
   /// Waits for copies of binaries.  Returns the closing lines, without the source's own.
-  record::Closing close_stream(const record::Passed& passed);
+  Closing close_stream(const recording::Passed& passed);
 
-  record::Request request_;
-  record::Session& session_;
-  std::unique_ptr<record::BpfEngine> bpf_;
+  recording::Request request_;
+  recording::Session& session_;
+  std::unique_ptr<recording::BpfEngine> bpf_;
   std::optional<stream::StreamWriter> writer_;
-  std::optional<record::TargetTime> time_;
-  std::optional<record::RecordedStream> stream_;
-  std::optional<record::Drain> drain_;
+  std::optional<recording::TargetTime> time_;
+  std::optional<recording::RecordedStream> stream_;
+  std::optional<recording::Drain> drain_;
   std::vector<pid_t> unreadable_;  ///< the result of write_running()
-  std::string program_;            ///< see record::Wanted
+  std::string program_;            ///< see recording::Wanted
 
  private:
   /// The engine ptrace has one ring of fixed size.
   [[nodiscard]] bool has_rings_to_size() const {
-    return request_.engine != record::Engine::kPtrace;
+    return request_.engine != recording::Engine::kPtrace;
   }
 
   EngineAdvice advice_;

@@ -9,7 +9,7 @@
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "folded/time_root.h"
-#include "names/half_mangled.h"
+#include "stackfold/half_mangled.h"
 #include "stream/proc/process_table.h"
 #include "stream/records/sample.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/plural.h"
-#include "folded/sorted_merge.h"
+#include "stackfold/sorted_merge.h"
 #include "stackfold/strip_names.h"
 
 namespace pe::fold {

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "folded/folded_counts.h"
-#include "folded/frame_pattern.h"
+#include "stackfold/folded_counts.h"
+#include "stackfold/frame_pattern.h"
 #include "stackfold/options.h"
 
 namespace pe::fold {

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "folded/folded_counts.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/options.h"
 #include "stream/session.h"
 #include "stream/spans.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "folded/folded_counts.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/frames.h"
 #include "stackfold/options.h"
 #include "stackfold/slow_calls.h"

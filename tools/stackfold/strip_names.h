@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "base/io/output.h"
-#include "folded/folded_counts.h"
-#include "folded/sorted_merge.h"
+#include "stackfold/folded_counts.h"
+#include "stackfold/sorted_merge.h"
 
 namespace pe::fold {
 

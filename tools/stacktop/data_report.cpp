@@ -11,7 +11,7 @@
 namespace pe::stacktop {
 namespace {
 
-using picture::Count;
+using painting::Count;
 
 std::string percent_text(const Count& count, const Report& report) {
   return fmt::format("{:.4f}", percent_of(count, report.all));

@@ -5,15 +5,15 @@
 #include <limits>
 
 #include "base/characters.h"
-#include "picture/svg/colors.h"
-#include "picture/tree/name_ids.h"
+#include "painting/svg/colors.h"
+#include "painting/tree/name_ids.h"
 
 namespace pe::stacktop {
 namespace {
 
-using picture::CallTree;
-using picture::kRoot;
-using picture::NodeId;
+using painting::CallTree;
+using painting::kRoot;
+using painting::NodeId;
 
 constexpr std::uint32_t kAsCaller = std::numeric_limits<std::uint32_t>::max();
 
@@ -54,7 +54,7 @@ std::string_view module_in_brackets(std::string_view frame) {
 }
 
 /// Returns the group of each name of the tree, or kAsCaller.
-std::vector<std::uint32_t> groups_of_names(const CallTree& tree, By by, picture::NameIds& ids) {
+std::vector<std::uint32_t> groups_of_names(const CallTree& tree, By by, painting::NameIds& ids) {
   std::vector<std::uint32_t> groups(tree.name_count(), kAsCaller);
   for (std::uint32_t name = 0; name < groups.size(); ++name) {
     const std::string_view text = tree.name_text(name);
@@ -81,7 +81,7 @@ std::optional<std::string_view> module_of(std::string_view frame) {
   if (frame.ends_with("_[j]"))
     return "[jit]";
   const bool is_library = frame.ends_with("_[l]");
-  const std::string_view text = picture::without_mark(frame);
+  const std::string_view text = painting::without_mark(frame);
   if (const auto tick = text.find('`'); tick != kNone && tick > 0)
     return text.substr(0, tick);
   if (const auto module = module_of_offset(text); !module.empty())
@@ -92,7 +92,7 @@ std::optional<std::string_view> module_of(std::string_view frame) {
 }
 
 Groups group(const CallTree& tree, By by) {
-  picture::NameIds ids;
+  painting::NameIds ids;
   const std::uint32_t none = by == By::kModule ? ids.find_or_add(kNoModule) : ids.find_or_add("");
   const std::vector<std::uint32_t> of_name = groups_of_names(tree, by, ids);
   Groups groups;

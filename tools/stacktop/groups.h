@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "picture/tree/call_tree.h"
+#include "painting/tree/call_tree.h"
 
 namespace pe::stacktop {
 
@@ -34,6 +34,6 @@ std::string_view comm_of(std::string_view root_frame);
 /// its caller.
 std::optional<std::string_view> module_of(std::string_view frame);
 
-Groups group(const picture::CallTree& tree, By by);
+Groups group(const painting::CallTree& tree, By by);
 
 }  // namespace pe::stacktop

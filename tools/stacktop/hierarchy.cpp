@@ -9,10 +9,10 @@
 namespace pe::stacktop {
 namespace {
 
-using picture::CallTree;
-using picture::Count;
-using picture::kRoot;
-using picture::NodeId;
+using painting::CallTree;
+using painting::Count;
+using painting::kRoot;
+using painting::NodeId;
 
 /// Branches with a larger indentation are not indented further.
 constexpr std::size_t kMaxIndentBytes = 120;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "picture/tree/call_tree.h"
+#include "painting/tree/call_tree.h"
 #include "stacktop/neighbours.h"
 
 namespace pe::stacktop {
@@ -25,7 +25,7 @@ struct Cutoff {
 struct HierarchyLine {
   std::uint32_t name;  ///< name_id()
   std::uint32_t depth;
-  picture::Count self, total;  ///< self: 0 among callers
+  painting::Count self, total;  ///< self: 0 among callers
   /// The text drawn before the name: "|  `- ".  The lines of a chain have the same indentation, and
   /// so do very deep branches: it has at most 200 bytes.
   std::string branch;
@@ -39,7 +39,7 @@ struct Hierarchy {
 /// The first line is for all `tops` together and has the name of the first of them.  Returns no
 /// lines if `tops` is empty.  Lines below the same line are sorted, the largest first.  `tops` must
 /// be the result of outermost().
-Hierarchy hierarchy(const picture::CallTree& tree, const std::vector<picture::NodeId>& tops,
+Hierarchy hierarchy(const painting::CallTree& tree, const std::vector<painting::NodeId>& tops,
                     Direction direction, const Cutoff& cutoff);
 
 }  // namespace pe::stacktop

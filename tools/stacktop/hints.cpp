@@ -8,7 +8,7 @@
 
 #include "base/characters.h"
 #include "base/quote.h"
-#include "picture/svg/colors.h"
+#include "painting/svg/colors.h"
 
 namespace pe::stacktop {
 
@@ -101,7 +101,7 @@ void Hints::add(std::string_view text, std::string_view name) {
 }
 
 std::size_t Hints::find(std::string_view function) const {
-  const std::string_view name = picture::without_mark(function);
+  const std::string_view name = painting::without_mark(function);
   const auto found = std::find_if(hints_.begin(), hints_.end(), [name](const Hint& hint) {
     return std::any_of(
         hint.expressions.begin(), hint.expressions.end(),

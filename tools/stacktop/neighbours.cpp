@@ -3,10 +3,10 @@
 
 namespace pe::stacktop {
 
-using picture::CallTree;
-using picture::Count;
-using picture::kRoot;
-using picture::NodeId;
+using painting::CallTree;
+using painting::Count;
+using painting::kRoot;
+using painting::NodeId;
 
 std::vector<NodeId> outermost(const CallTree& tree, const Members& members) {
   std::vector<NodeId> found;

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "picture/tree/call_tree.h"
+#include "painting/tree/call_tree.h"
 
 namespace pe::stacktop {
 
@@ -16,14 +16,14 @@ namespace pe::stacktop {
 using Members = std::vector<bool>;
 
 struct Neighbours {
-  std::vector<picture::Count> by_name;  ///< by name_id()
-  picture::Count none;  ///< of stacks in which the functions have no caller, or no callee
+  std::vector<painting::Count> by_name;  ///< by name_id()
+  painting::Count none;  ///< of stacks in which the functions have no caller, or no callee
 };
 
-Neighbours callers(const picture::CallTree& tree, const Members& members);
-Neighbours callees(const picture::CallTree& tree, const Members& members);
+Neighbours callers(const painting::CallTree& tree, const Members& members);
+Neighbours callees(const painting::CallTree& tree, const Members& members);
 
 /// Returns the nodes of members that are not below another such node.
-std::vector<picture::NodeId> outermost(const picture::CallTree& tree, const Members& members);
+std::vector<painting::NodeId> outermost(const painting::CallTree& tree, const Members& members);
 
 }  // namespace pe::stacktop

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "folded/expression.h"
-#include "picture/svg/colors.h"
+#include "painting/svg/colors.h"
 #include "stacktop/groups.h"
 #include "stacktop/hierarchy.h"
 #include "stacktop/neighbours.h"
@@ -16,8 +16,8 @@
 namespace pe::stacktop {
 namespace {
 
-using picture::Count;
-using picture::kRoot;
+using painting::Count;
+using painting::kRoot;
 
 /// Functions with a smaller total get no hint: optimising one gains less than this.
 constexpr double kLeastPercentForHint = 1;
@@ -123,7 +123,7 @@ Members find_functions(const CallTree& tree, const Options& options) {
   };
   if (mark([&](std::uint32_t name) {
         const std::string_view text = tree.name_text(name);
-        return text == wanted || picture::without_mark(text) == wanted;
+        return text == wanted || painting::without_mark(text) == wanted;
       }))
     return members;
   // C++ names such as operator[] are not valid expressions and are searched literally.
@@ -207,7 +207,7 @@ void add_hot_hierarchies(const CallTree& tree, const Options& options, Report& r
   for (std::uint32_t i = 0; i < hot.size(); ++i)
     place[hot[i].key] = i;
   std::vector<std::vector<NodeId>> tops(hot.size() + 1);
-  picture::for_each_outermost(tree, tree.name_count(), name_ids_of(tree), [&](NodeId node) {
+  painting::for_each_outermost(tree, tree.name_count(), name_ids_of(tree), [&](NodeId node) {
     const std::uint32_t at = place[tree.name_id(node)];
     if (at < hot.size())
       tops[at].push_back(node);
@@ -267,7 +267,7 @@ void attach_hints(Report& report, const Hints& hints) {
   }
 }
 
-double percent_of(picture::Count part, picture::Count all) {
+double percent_of(painting::Count part, painting::Count all) {
   return all.is_zero() ? 0 : 100 * part.as_double() / all.as_double();
 }
 

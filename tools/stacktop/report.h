@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "picture/tree/call_tree.h"
+#include "painting/tree/call_tree.h"
 #include "stacktop/hints.h"
 #include "stacktop/options.h"
 #include "stacktop/sums.h"
@@ -26,27 +26,27 @@ struct Line {
 struct Report {
   std::string_view view;     ///< "functions", "comms", "callers", "callee hierarchy" ...
   std::string_view heading;  ///< of the column of names
-  picture::Count all;        ///< the whole profile
+  painting::Count all;       ///< the whole profile
   bool has_self = true;      ///< the lines have meaningful own counts
   bool is_sorted_by_total = false;
   bool is_hierarchy = false;                ///< a line of depth 0 starts each hierarchy
   std::vector<std::string> functions = {};  ///< the lines are their callers or callees
   Sums of_functions = {};                   ///< counts of `functions` themselves
   std::vector<Line> lines = {};
-  std::uint64_t left_out = 0;          ///< number of lines left out
-  picture::Count left_out_count = {};  ///< of those lines: own counts, or totals without has_self
-  std::uint64_t deeper = 0;            ///< sum of Hierarchy::deeper
-  const Hints* hints = nullptr;        ///< Line::hint is an index into it; null: no hints requested
+  std::uint64_t left_out = 0;           ///< number of lines left out
+  painting::Count left_out_count = {};  ///< of those lines: own counts, or totals without has_self
+  std::uint64_t deeper = 0;             ///< sum of Hierarchy::deeper
+  const Hints* hints = nullptr;  ///< Line::hint is an index into it; null: no hints requested
 };
 
 /// Throws Error if the function of --callers or --callees is not in the profile.
-Report make_report(const picture::CallTree& tree, const Options& options);
+Report make_report(const painting::CallTree& tree, const Options& options);
 
 /// Searches `hints` for the names of lines with a total of at least 1 %.  `hints` must outlive the
 /// report.
 void attach_hints(Report& report, const Hints& hints);
 
 /// Returns `part` in per cent of `all`; 0 if `all` is 0.
-double percent_of(picture::Count part, picture::Count all);
+double percent_of(painting::Count part, painting::Count all);
 
 }  // namespace pe::stacktop

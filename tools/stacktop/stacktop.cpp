@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "folded/folded_reader.h"
-#include "picture/tree/tree_builder.h"
+#include "painting/tree/tree_builder.h"
 #include "stacktop/data_report.h"
 #include "stacktop/frame_text.h"
 #include "stacktop/hint_files.h"
@@ -22,7 +22,7 @@
 namespace pe {
 namespace {
 
-using picture::CallTree;
+using painting::CallTree;
 using stacktop::Format;
 using stacktop::Hints;
 using stacktop::Options;
@@ -35,7 +35,7 @@ struct Profile {
 
 Profile read_profile(const std::vector<std::string>& files, int stdin_fd) {
   folded::FoldedReader reader(files, stdin_fd, std::nullopt);
-  picture::TreeBuilder builder;
+  painting::TreeBuilder builder;
   while (const auto line = reader.next())
     builder.add(line->stack, line->count);
   return {.tree = std::move(builder).finish(), .malformed = reader.malformed()};
@@ -45,7 +45,7 @@ Profile read_profile(const std::vector<std::string>& files, int stdin_fd) {
 /// input is folded text.
 void report_input(const Profile& profile, const Io& io) {
   const CallTree& tree = profile.tree;
-  const auto total = tree.total(picture::kRoot);
+  const auto total = tree.total(painting::kRoot);
   if (profile.malformed.count > 0)
     io.note(profile.malformed.describe());
   const std::string no_stacks =
@@ -57,7 +57,7 @@ void report_input(const Profile& profile, const Io& io) {
     io.note("two counts per line: the second is shown (flamediff compares them)");
   if (tree.saturated())
     io.report("the counts overflow 64 bits: sums are wrong");
-  if (const auto nameless = tree.self(picture::kRoot); !nameless.is_zero())
+  if (const auto nameless = tree.self(painting::kRoot); !nameless.is_zero())
     io.note(fmt::format(
         "{:.1f} % of the counts are in stacks with only empty frames, which no line shows",
         stacktop::percent_of(nameless, total)));

@@ -10,35 +10,35 @@
 #include <cstddef>
 #include <vector>
 
-#include "picture/tree/call_tree.h"
-#include "picture/tree/outermost.h"
+#include "painting/tree/call_tree.h"
+#include "painting/tree/outermost.h"
 
 namespace pe::stacktop {
 
-using picture::CallTree;
-using picture::Count;
-using picture::NodeId;
+using painting::CallTree;
+using painting::Count;
+using painting::NodeId;
 
 struct Sums {
   Count self;   ///< of stacks that end in it
   Count total;  ///< of stacks that contain it
   NodeId first =
-      picture::kRoot;  ///< its first node; an outer function has a lower one than an inner
+      painting::kRoot;  ///< its first node; an outer function has a lower one than an inner
 };
 
 /// Adds up by `key_of(node)`, a number below `keys`.  Sums that do not fit stay at Count::max().
 template <typename KeyOf>
 std::vector<Sums> add_up(const CallTree& tree, std::size_t keys, KeyOf&& key_of) {
   std::vector<Sums> sums(keys);
-  picture::for_each_outermost(tree, keys, key_of, [&](NodeId node) {
+  painting::for_each_outermost(tree, keys, key_of, [&](NodeId node) {
     // The tree reports saturation, because its root counts all of these.
     Sums& sum = sums[key_of(node)];
     static_cast<void>(sum.total.add(tree.total(node)));
-    if (sum.first == picture::kRoot)
+    if (sum.first == painting::kRoot)
       sum.first = node;
   });
   const auto nodes = static_cast<NodeId>(tree.size());
-  for (NodeId node = picture::kRoot + 1; node < nodes; ++node)
+  for (NodeId node = painting::kRoot + 1; node < nodes; ++node)
     static_cast<void>(sums[key_of(node)].self.add(tree.self(node)));
   return sums;
 }

@@ -13,7 +13,7 @@
 namespace pe::stacktop {
 namespace {
 
-using picture::Count;
+using painting::Count;
 
 constexpr std::size_t kBarColumns = 10;
 constexpr std::string_view kBold = "\033[1m";

@@ -27,7 +27,7 @@ grep -Eq ' sure  +[0-9.]+% .*  hash$' "$dir/table" || fail "hash is not sure: $(
 flamediff "$dir/fast.folded" "$dir/slow.folded" | grep -q '<title>hash (before .*more than noise)' ||
   fail 'hash is no more than noise in the picture'
 
-[ -n "${PE_ALL:-}" ] || finish  # tests/unit/picture/noise_test.cpp draws such runs with a seed
+[ -n "${PE_ALL:-}" ] || finish  # tests/unit/painting/noise_test.cpp draws such runs with a seed
 # Compares the program with itself twenty times.  By design, 4 % of comparisons may raise an alarm.  Six or
 # more of twenty do so in one of 10,000 runs of this test.  Without correction for many functions, eight are
 # usual.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/runtime/call_filter.h"
+#include "recording/inprocess/runtime/call_filter.h"
 
 #include <linux/audit.h>
 #include <linux/seccomp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/runtime/carried.h"
+#include "recording/inprocess/runtime/carried.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

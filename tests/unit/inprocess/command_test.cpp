@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/command.h"
+#include "recording/inprocess/command.h"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

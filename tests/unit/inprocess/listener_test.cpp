@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/listener.h"
+#include "recording/inprocess/listener.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 #include <list>
 #include <vector>
 
-#include "inprocess/runtime/shared_file.h"
+#include "recording/inprocess/runtime/shared_file.h"
 
 using pe::Fd;
 using pe::inprocess::Link;

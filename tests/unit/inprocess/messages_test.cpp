@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/runtime/messages.h"
+#include "recording/inprocess/runtime/messages.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sigprof/options.h"
+#include "recording/sigprof/options.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/runtime/own_memory.h"
+#include "recording/inprocess/runtime/own_memory.h"
 
 #include <sys/mman.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/runtime/proc_self.h"
+#include "recording/inprocess/runtime/proc_self.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -14,8 +14,8 @@
 #include <thread>
 #include <variant>
 
-#include "inprocess/sigprof/modules.h"
 #include "objects/image.h"
+#include "recording/sigprof/modules.h"
 
 namespace {
 

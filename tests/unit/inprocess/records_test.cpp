@@ -1,6 +1,6 @@
 // The stream as its readers see it.
 // SPDX-License-Identifier: MIT
-#include "inprocess/sigprof/records.h"
+#include "recording/sigprof/records.h"
 
 #include <unistd.h>
 

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "inprocess/sampler/core/ring_writer.h"
-#include "inprocess/sampler/script_words.h"
+#include "recording/signal/core/ring_writer.h"
+#include "recording/signal/script_words.h"
 #include "stream/records/sample.h"
 
 namespace {
@@ -224,13 +224,13 @@ BOOST_AUTO_TEST_CASE(more_words_than_a_record_holds_are_several_records) {
 }
 
 BOOST_AUTO_TEST_CASE(frames_of_scripts_come_back_from_their_words) {
-  using runtimes::ScriptFrame;
+  using languages::ScriptFrame;
   for (const ScriptFrame& frame :
        {ScriptFrame{0x7fff'1234'5678, 192, 0x89ab'cdef, false}, ScriptFrame{16, ~0U, ~0U, true},
-        ScriptFrame{.ends_call = true}, ScriptFrame{.code = runtimes::kUnreadableCode}})
+        ScriptFrame{.ends_call = true}, ScriptFrame{.code = languages::kUnreadableCode}})
     BOOST_CHECK(inprocess::script_frame(inprocess::script_words(frame)) == frame);
-  BOOST_TEST(runtimes::place_of(100, 104) == 4U);
-  BOOST_TEST(runtimes::place_of(100, 0) == ~0U);
+  BOOST_TEST(languages::place_of(100, 104) == 4U);
+  BOOST_TEST(languages::place_of(100, 0) == ~0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -19,7 +19,7 @@
 
 #include "base/fd.h"
 #include "base/io/input.h"
-#include "inprocess/runtime/timers.h"
+#include "recording/inprocess/runtime/timers.h"
 #include "stream/session.h"
 
 namespace {

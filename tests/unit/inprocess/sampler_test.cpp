@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "inprocess/atomics.h"
-#include "inprocess/listener.h"
-#include "inprocess/sampler/core/alternate_stack.h"
-#include "inprocess/sampler/core/handler.h"
-#include "inprocess/sampler/core/process.h"
-#include "inprocess/sampler/shared_memory.h"
+#include "recording/inprocess/atomics.h"
+#include "recording/inprocess/listener.h"
+#include "recording/signal/core/alternate_stack.h"
+#include "recording/signal/core/handler.h"
+#include "recording/signal/core/process.h"
+#include "recording/signal/shared_memory.h"
 
 namespace {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sampler/settings.h"
+#include "recording/signal/settings.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "inprocess/runtime/short_text.h"
+#include "recording/inprocess/runtime/short_text.h"
 
 namespace {
 

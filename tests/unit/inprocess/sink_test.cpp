@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inprocess/sigprof/sink.h"
+#include "recording/sigprof/sink.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

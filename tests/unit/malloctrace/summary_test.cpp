@@ -28,9 +28,8 @@ heap::Heap heap_with(std::uint64_t peak_bytes) {
 }
 
 /// The doubts and then the details that `add` adds.
-std::vector<std::string> lines_of(const Summary& summary,
-                                  void (*add)(const Summary&, record::Closing&)) {
-  record::Closing closing;
+std::vector<std::string> lines_of(const Summary& summary, void (*add)(const Summary&, Closing&)) {
+  Closing closing;
   add(summary, closing);
   std::vector<std::string> lines = closing.doubts;
   lines.insert(lines.end(), closing.details.begin(), closing.details.end());

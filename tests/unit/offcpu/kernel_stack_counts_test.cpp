@@ -26,7 +26,7 @@ std::string share(const KernelStackCounts& counts, const StackCounts& others) {
 }
 
 std::vector<std::string> losses_of(const Counts& counts) {
-  pe::record::Closing closing;
+  pe::Closing closing;
   add_losses(counts, closing);
   std::vector<std::string> lines = closing.doubts;
   lines.insert(lines.end(), closing.details.begin(), closing.details.end());

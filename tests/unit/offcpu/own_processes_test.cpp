@@ -18,7 +18,7 @@ stream::Record finish(stream::RecordBuilder& builder) {
 
 /// Asks about records of processes.
 struct Asked {
-  explicit Asked(const record::Target& target) : own(target) {}
+  explicit Asked(const recording::Target& target) : own(target) {}
 
   bool fork(std::uint32_t parent, std::uint32_t child) {
     return task(PERF_RECORD_FORK, child, parent);

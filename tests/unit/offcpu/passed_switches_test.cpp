@@ -106,7 +106,7 @@ struct Engine {
   StringOutput out;
   stream::StreamWriter writer{out};
   Budget budget;
-  record::RecordedStream stream;
+  recording::RecordedStream stream;
   offcpu::ChainWriter chains;
   PassedSwitches passed{stream, layout, kId, chains};
   std::vector<std::uint64_t> registers = std::vector<std::uint64_t>(17);
@@ -136,7 +136,7 @@ struct HeldSample {
   StringOutput out;
   stream::StreamWriter writer{out};
   Budget budget;
-  record::RecordedStream stream;
+  recording::RecordedStream stream;
   offcpu::ChainWriter chains;
   std::string bytes;
   std::uint16_t misc = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pe-record/probes/probed_file.h"
+#include "recording/probes/probed_file.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const pe::record::Target kSelf{.processes = {::getpid()}};
+const pe::recording::Target kSelf{.processes = {::getpid()}};
 
 /// Is what was opened the file at `path`?
 bool is_open(const FoundFile& found, const std::string& path) {
@@ -30,7 +30,7 @@ bool is_open(const FoundFile& found, const std::string& path) {
          opened.st_ino == wanted.st_ino;
 }
 
-std::string problem_of(const std::string& name, const pe::record::Target& target) {
+std::string problem_of(const std::string& name, const pe::recording::Target& target) {
   try {
     find_probed_file(name, target, {});
   } catch (const pe::Error& error) {

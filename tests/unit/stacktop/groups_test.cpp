@@ -3,7 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "picture/tree/tree_builder.h"
+#include "painting/tree/tree_builder.h"
 #include "support/trees.h"
 
 using pe::stacktop::By;
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(other_frames_have_no_module) {
 }
 
 BOOST_AUTO_TEST_CASE(an_inlined_function_is_where_its_caller_is) {
-  const auto tree = pe::testing::tree_of<pe::picture::TreeBuilder>({"main;f_[l];g_[i];h_[i] 1"});
+  const auto tree = pe::testing::tree_of<pe::painting::TreeBuilder>({"main;f_[l];g_[i];h_[i] 1"});
   const auto groups = group(tree, By::kModule);
   BOOST_TEST(groups.names[groups.of_node[4]] == "[library]");
 }

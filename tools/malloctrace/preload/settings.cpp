@@ -2,7 +2,7 @@
 #include "malloctrace/preload/settings.h"
 
 #include "base/parse_number.h"
-#include "inprocess/runtime/settings_text.h"
+#include "recording/inprocess/runtime/settings_text.h"
 
 namespace pe::malloctrace {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "inprocess/runtime/short_text.h"
+#include "recording/inprocess/runtime/short_text.h"
 
 namespace pe::malloctrace {
 
@@ -18,7 +18,7 @@ inline constexpr std::string_view kSettingsVariable = "MALLOCTRACE";
 
 struct Settings {
   inprocess::ShortText socket;     ///< empty: nothing is traced
-  inprocess::ShortText key;        ///< sent with the memory, see inprocess/listener.h
+  inprocess::ShortText key;        ///< sent with the memory, see recording/inprocess/listener.h
   std::uint64_t sample_bytes = 0;  ///< mean distance of samples; 0: every allocation
   std::uint32_t depth = 0;         ///< number of innermost frames to keep; 0: all
   bool traces_mmap = false;

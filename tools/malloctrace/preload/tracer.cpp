@@ -15,14 +15,14 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "inprocess/keep_errno.h"
-#include "inprocess/runtime/messages.h"
-#include "inprocess/runtime/proc_self.h"
-#include "inprocess/runtime/settings_text.h"
-#include "inprocess/runtime/shared_file.h"
-#include "inprocess/runtime/thread_sanitizer.h"
 #include "malloctrace/preload/hooks/real_functions.h"
 #include "malloctrace/preload/memory/boot_memory.h"
+#include "recording/inprocess/keep_errno.h"
+#include "recording/inprocess/runtime/messages.h"
+#include "recording/inprocess/runtime/proc_self.h"
+#include "recording/inprocess/runtime/settings_text.h"
+#include "recording/inprocess/runtime/shared_file.h"
+#include "recording/inprocess/runtime/thread_sanitizer.h"
 
 namespace pe::malloctrace {
 

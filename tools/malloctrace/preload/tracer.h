@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "inprocess/runtime/stack_bounds.h"
 #include "malloctrace/preload/memory/account.h"
 #include "malloctrace/preload/memory/live_blocks.h"
 #include "malloctrace/preload/sampling.h"
@@ -18,6 +17,7 @@
 #include "malloctrace/preload/stacks/mapping_list.h"
 #include "malloctrace/preload/stacks/stack_walk.h"
 #include "malloctrace/preload/stacks/stack_writer.h"
+#include "recording/inprocess/runtime/stack_bounds.h"
 
 namespace pe::malloctrace {
 

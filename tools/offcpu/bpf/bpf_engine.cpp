@@ -14,11 +14,12 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "offcpu/silent_threads.h"
-#include "record/engines/kernel/walk_limits.h"
-#include "record/own_rights.h"
-#include "record/stream/origin.h"
-#include "record/stream/whole_stream.h"
+#include "recording/bpf/walk_limits.h"
+#include "recording/own_rights.h"
+#include "recording/stream/origin.h"
+#include "recording/stream/whole_stream.h"
 #include "stream/proc/maps.h"
+#include "stream/proc/own_rights.h"
 
 namespace pe::offcpu {
 namespace {
@@ -43,11 +44,11 @@ std::uint32_t state_mask(const WaitChoice& choice) {
 }
 
 /// Requests only the changes of processes.
-record::Request side_request(const record::Request& asked) {
-  record::Request request;
+recording::Request side_request(const recording::Request& asked) {
+  recording::Request request;
   request.events = {"dummy"};
   request.period = 1;
-  request.call_graph = record::CallGraph::kNone;
+  request.call_graph = recording::CallGraph::kNone;
   request.may_keep_binaries = asked.may_keep_binaries;
   request.trusts_all_binaries = asked.trusts_all_binaries;
   request.ring_pages = asked.ring_pages;
@@ -57,8 +58,8 @@ record::Request side_request(const record::Request& asked) {
 }
 
 /// Replaces threads by their processes, which all of their threads may change.
-record::Target whole_processes(const record::Target& target) {
-  record::Target whole = target;
+recording::Target whole_processes(const recording::Target& target) {
+  recording::Target whole = target;
   for (const pid_t tid : std::exchange(whole.threads, {}))
     if (const auto status = stream::status_of(tid))
       whole.processes.push_back(status->pid);
@@ -71,8 +72,9 @@ record::Target whole_processes(const record::Target& target) {
 }
 
 /// Returns the processes whose code may be walked: anybody may be a waker.
-record::Target with_sources(const record::Target& target, const WaitChoice& choice) {
-  return choice.with_wakers || choice.only_locks ? record::Target{.is_everything = true} : target;
+recording::Target with_sources(const recording::Target& target, const WaitChoice& choice) {
+  return choice.with_wakers || choice.only_locks ? recording::Target{.is_everything = true}
+                                                 : target;
 }
 
 std::uint32_t most_wakers(const WaitChoice& choice) {
@@ -95,7 +97,7 @@ BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
              unwind::PackedImages::Limits::usual(), &engine.budget_),
       passed(stream, engine.layout_, engine.first_id(), engine.stacks_.chains()) {}
 
-std::string BpfEngine::why_unable(const record::Target& target) {
+std::string BpfEngine::why_unable(const recording::Target& target) {
   if (!target.cgroup.empty())
     return "--cgroup needs the perf engine";
   if (!target.threads.empty() && !target.processes.empty())
@@ -103,7 +105,7 @@ std::string BpfEngine::why_unable(const record::Target& target) {
   return {};
 }
 
-BpfEngine::Object BpfEngine::load(const Options& options, const record::Target& target) {
+BpfEngine::Object BpfEngine::load(const Options& options, const recording::Target& target) {
   return unwind::load(
       {.program = unwind::Program::kOnSwitch,
        .with_kernel_stacks = !options.request.user_only && !options.choice.only_locks,
@@ -120,7 +122,7 @@ BpfEngine::Object BpfEngine::load(const Options& options, const record::Target& 
        .ring_bytes = kRingBytes});
 }
 
-BpfEngine::BpfEngine(const Options& options, const record::Target& target, Object object,
+BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Object object,
                      Budget& budget)
     : choice_(options.choice),
       request_(side_request(options.request)),
@@ -169,10 +171,10 @@ void BpfEngine::begin(Output& out) {
     stacks_.chains().load();
   counters_.start();
   add_targets();
-  unreadable_ = record::write_running(recording_->stream, counters_.layout(), sources_);
+  unreadable_ = recording::write_running(recording_->stream, counters_.layout(), sources_);
   publish();
   object_->attach_to_switches();
-  record::keep_rights_to_record(true);
+  recording::keep_rights_to_record(true);
   next_reading_ns_ = monotonic_ns() + kReadEveryNs;
 }
 
@@ -198,7 +200,7 @@ void BpfEngine::write_head() {
     declare(kWakerId, stream::kWakerEvent);
   if (choice_.with_wakers)
     declare(kWakerId + 1, stream::kEarlierWakerEvent);
-  record::write_origin(writer, "bpf");
+  recording::write_origin(writer, "bpf");
 }
 
 /// To be called before their mappings are read.
@@ -419,7 +421,7 @@ std::string_view BpfEngine::fix_of_cuts() const {
              : "use --engine perf, which copies more with --stack-size";
 }
 
-void BpfEngine::describe(record::Closing& closing) {
+void BpfEngine::describe(Closing& closing) {
   describe_silent_threads(silent_threads_, closing);
   for (const std::string& end : stacks_.counts().ends())
     closing.detail(end);
@@ -428,21 +430,21 @@ void BpfEngine::describe(record::Closing& closing) {
                               plural(lost_changes_, "record")),
                   fix_of_losses());
   add_losses(object_->counts(), closing);
-  record::describe_limits(object_->limited_walks(), "record fewer threads, or use --engine perf",
-                          closing);
+  recording::describe_limits(object_->limited_walks(), "record fewer threads, or use --engine perf",
+                             closing);
   if (const std::string tables = unwind::describe_losses(recording_->tables.statistics());
       !tables.empty())
     closing.doubt(tables, "record fewer processes, or use --engine perf");
   recording_->stream.runtimes().describe(closing);
   scripts_.describe(closing);
-  record::describe_spending(recording_->stream, closing);
-  record::finish_keeping(recording_->stream, closing);
+  recording::describe_spending(recording_->stream, closing);
+  recording::finish_keeping(recording_->stream, closing);
 }
 
 std::string BpfEngine::problem() const {
   return unreadable_.empty()
              ? ""
-             : record::describe_unreadable(unreadable_, record::fix_of_unreadable_processes());
+             : recording::describe_unreadable(unreadable_, stream::fix_of_unreadable_processes());
 }
 
 }  // namespace pe::offcpu

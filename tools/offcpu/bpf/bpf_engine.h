@@ -3,7 +3,7 @@
 // samples of them.
 //
 // Counters that count nothing report the changes of processes, so that the kernel's unwind tables
-// are kept up to date (unwind/kernel/code_tables.h).  That takes some milliseconds for new code.
+// are kept up to date (recording/bpf/code_tables.h).  That takes some milliseconds for new code.
 // Stacks that the kernel cannot walk meanwhile come as copies, and are walked here
 // (passed_switches.h).
 //
@@ -25,11 +25,11 @@
 #include "offcpu/bpf/stack_reader.h"
 #include "offcpu/bpf/sum_increases.h"
 #include "offcpu/engine.h"
-#include "record/engines/kernel/counters.h"
-#include "record/stream/drain.h"
-#include "record/stream/recorded_stream.h"
-#include "unwind/kernel/bpf_object.h"
-#include "unwind/kernel/code_tables.h"
+#include "recording/bpf/bpf_object.h"
+#include "recording/bpf/code_tables.h"
+#include "recording/counters/counters.h"
+#include "recording/stream/drain.h"
+#include "recording/stream/recorded_stream.h"
 
 namespace pe::offcpu {
 
@@ -38,11 +38,11 @@ class BpfEngine final : public Engine {
   using Object = std::unique_ptr<unwind::BpfObject>;
 
   /// Returns which part of the target this engine cannot record; empty if none.
-  static std::string why_unable(const record::Target& target);
+  static std::string why_unable(const recording::Target& target);
   /// Throws unwind::Unavailable, or Error.
-  static Object load(const Options& options, const record::Target& target);
+  static Object load(const Options& options, const recording::Target& target);
   /// Throws Error.
-  BpfEngine(const Options& options, const record::Target& target, Object object, Budget& budget);
+  BpfEngine(const Options& options, const recording::Target& target, Object object, Budget& budget);
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
   void begin(Output& out) override;
@@ -58,7 +58,7 @@ class BpfEngine final : public Engine {
   [[nodiscard]] unwind::StackCounts stacks() const override;
   [[nodiscard]] std::string_view fix_of_cuts() const override;
   [[nodiscard]] std::string_view fix_of_losses() const override { return "raise --mmap-pages"; }
-  void describe(record::Closing& closing) override;
+  void describe(Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 
  private:
@@ -68,8 +68,8 @@ class BpfEngine final : public Engine {
 
     HeldOutput out;  ///< holds back until switches are recorded and the command has started
     stream::StreamWriter writer;
-    record::RecordedStream stream;
-    record::Drain drain;
+    recording::RecordedStream stream;
+    recording::Drain drain;
     OrderedWaits waits;
     unwind::CodeTables tables;
     PassedSwitches passed;
@@ -101,14 +101,14 @@ class BpfEngine final : public Engine {
   [[nodiscard]] std::uint64_t first_id() const { return ids().front(); }
 
   WaitChoice choice_;
-  record::Request request_;
-  record::Target target_;   ///< whole processes in place of threads
-  record::Target sources_;  ///< the same, and everything that may wake them
-  OwnProcesses own_;        ///< of sources_: the counters are those of CPUs
+  recording::Request request_;
+  recording::Target target_;   ///< whole processes in place of threads
+  recording::Target sources_;  ///< the same, and everything that may wake them
+  OwnProcesses own_;           ///< of sources_: the counters are those of CPUs
   std::unordered_set<std::uint32_t> only_threads_;
   Budget& budget_;
   Object object_;
-  record::Counters counters_;
+  recording::Counters counters_;
   std::vector<int> fds_;
   perf_event_attr layout_;   ///< of the kernel's records, and of forwarded switches
   perf_event_attr unwound_;  ///< of samples after their stacks are walked

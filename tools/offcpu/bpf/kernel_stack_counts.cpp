@@ -69,7 +69,7 @@ std::vector<std::string> KernelStackCounts::ends() const {
   return ends;
 }
 
-void add_losses(const unwind::Counts& counts, record::Closing& closing) {
+void add_losses(const unwind::Counts& counts, Closing& closing) {
   constexpr std::string_view kFewer = "record fewer threads, or for a shorter time";
   constexpr std::string_view kFewerProcesses = "record fewer processes, or use --all";
   if (counts.sums_full > 0)

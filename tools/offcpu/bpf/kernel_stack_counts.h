@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "record/closing.h"
-#include "unwind/kernel/bpf_object.h"
+#include "base/cli/closing.h"
+#include "recording/bpf/bpf_object.h"
 #include "unwind/stacks/stack_counts.h"
 
 namespace pe::offcpu {
@@ -29,6 +29,6 @@ class KernelStackCounts {
 };
 
 /// Adds what had no room in the kernel.
-void add_losses(const unwind::Counts& counts, record::Closing& closing);
+void add_losses(const unwind::Counts& counts, Closing& closing);
 
 }  // namespace pe::offcpu

@@ -3,7 +3,7 @@
 
 namespace pe::offcpu {
 
-OwnProcesses::OwnProcesses(const record::Target& target)
+OwnProcesses::OwnProcesses(const recording::Target& target)
     : has_all_(target.is_everything), pids_(target.processes.begin(), target.processes.end()) {}
 
 bool OwnProcesses::has(const stream::Record& record) {

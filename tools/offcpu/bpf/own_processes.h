@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <unordered_set>
 
-#include "record/request.h"
+#include "recording/request.h"
 #include "stream/records/sample.h"
 
 namespace pe::offcpu {
@@ -14,7 +14,7 @@ namespace pe::offcpu {
 class OwnProcesses {
  public:
   /// `target` is single processes, or everything.
-  explicit OwnProcesses(const record::Target& target);
+  explicit OwnProcesses(const recording::Target& target);
 
   /// Returns true for a record about one of these processes, about one that they have forked since,
   /// about the kernel, or about no process.  The records must come in the order of time.

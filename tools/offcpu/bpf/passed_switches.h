@@ -17,10 +17,10 @@
 
 #include "offcpu/chain_writer.h"
 #include "offcpu/wait_tracker.h"
-#include "record/stream/recorded_stream.h"
+#include "recording/bpf/bpf_object.h"
+#include "recording/stream/recorded_stream.h"
 #include "stream/records/sample.h"
 #include "stream/stream_writer.h"
-#include "unwind/kernel/bpf_object.h"
 
 namespace pe::offcpu {
 
@@ -33,7 +33,7 @@ class PassedSwitches {
   using OnWait = std::function<void(const unwind::EndedWait&, std::uint64_t end_ns)>;
   /// `stream` walks samples laid out as `layout` (passed_layout()).  `stream` and `chains` must
   /// outlive this.
-  PassedSwitches(record::RecordedStream& stream, const perf_event_attr& layout, std::uint64_t id,
+  PassedSwitches(recording::RecordedStream& stream, const perf_event_attr& layout, std::uint64_t id,
                  ChainWriter& chains)
       : stream_(stream), layout_(layout), id_(id), chains_(chains) {}
 
@@ -80,7 +80,7 @@ class PassedSwitches {
   void hold(const unwind::SampleRecord& record, std::string_view text);
   Stack& place_of(const stream::Sample& sample);
 
-  record::RecordedStream& stream_;
+  recording::RecordedStream& stream_;
   perf_event_attr layout_;
   std::uint64_t id_;
   ChainWriter& chains_;

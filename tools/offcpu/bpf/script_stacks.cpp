@@ -3,18 +3,18 @@
 
 #include <algorithm>
 
-#include "record/stream/synthesize.h"
+#include "recording/stream/synthesize.h"
 
 namespace pe::offcpu {
 
-const record::ScriptStack& ScriptStacks::named(std::uint32_t pid,
-                                               const unwind::StackOfKernel& stack,
-                                               std::uint64_t time_ns) {
+const languages::ScriptStack& ScriptStacks::named(std::uint32_t pid,
+                                                  const unwind::StackOfKernel& stack,
+                                                  std::uint64_t time_ns) {
   time_ns = std::max(time_ns, written_until_ns_);
-  record::Synthesizer synthesizer(
+  recording::Synthesizer synthesizer(
       layout_, [&](const stream::Record& record) { on_function_(time_ns, record); });
   synthesizer.set_time(time_ns);
-  return reader_.name(pid, record::script_frames(stack.script, !stack.is_script_cut),
+  return reader_.name(pid, recording::script_frames(stack.script, !stack.is_script_cut),
                       [&](std::uint32_t number, const stream::ScriptFunction& function) {
                         synthesizer.script(static_cast<pid_t>(pid), number, function);
                       });
@@ -24,7 +24,7 @@ void ScriptStacks::merge(std::uint32_t pid, const unwind::StackOfKernel& stack,
                          std::uint64_t time_ns, Stack& into) {
   if (stack.script.empty())
     return;
-  const record::ScriptStack& script = named(pid, stack, time_ns);
+  const languages::ScriptStack& script = named(pid, stack, time_ns);
   if (script.empty())
     return;
   const bool is_complete = (into.misc & stream::kMiscComplete) != 0;
@@ -37,7 +37,7 @@ void ScriptStacks::merge(std::uint32_t pid, const unwind::StackOfKernel& stack,
     into.misc ^= stream::kMiscWalked;
 }
 
-void ScriptStacks::describe(record::Closing& closing) const {
+void ScriptStacks::describe(Closing& closing) const {
   reader_.describe(closing);
   merger_.describe(closing);
   publisher_.describe(closing);

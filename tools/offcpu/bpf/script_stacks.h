@@ -9,13 +9,13 @@
 #include <functional>
 #include <utility>
 
+#include "base/cli/closing.h"
+#include "languages/common/script_frames.h"
+#include "languages/common/script_reader.h"
 #include "offcpu/wait_tracker.h"
-#include "record/closing.h"
-#include "record/engines/kernel/script_publisher.h"
-#include "record/stream/script_frames.h"
-#include "record/stream/script_reader.h"
+#include "recording/bpf/bpf_object.h"
+#include "recording/bpf/script_publisher.h"
 #include "stream/records/sample.h"
-#include "unwind/kernel/bpf_object.h"
 
 namespace pe::offcpu {
 
@@ -30,7 +30,7 @@ class ScriptStacks {
   }
 
   /// Follows the processes (RecordedStream::lead()).
-  [[nodiscard]] record::ScriptReader& reader() noexcept { return reader_; }
+  [[nodiscard]] languages::ScriptReader& reader() noexcept { return reader_; }
   /// Tells the kernel's programs of interpreters.
   void publish(unwind::BpfObject& object) { publisher_.publish(reader_, object); }
 
@@ -38,23 +38,23 @@ class ScriptStacks {
   void written_until(std::uint64_t time_ns) noexcept { written_until_ns_ = time_ns; }
   /// Reads the names of a new stack, which `record` (kRecordScript) reports.
   void name(const unwind::SampleRecord& record, const unwind::StackOfKernel& stack) {
-    reader_.see(record::found_script(record));
+    reader_.see(recording::found_script(record));
     named(record.tgid, stack, record.time_ns);
   }
   /// Puts the functions of `stack` into its chain in `into`.
   void merge(std::uint32_t pid, const unwind::StackOfKernel& stack, std::uint64_t time_ns,
              Stack& into);
-  void describe(record::Closing& closing) const;
+  void describe(Closing& closing) const;
 
  private:
-  const record::ScriptStack& named(std::uint32_t pid, const unwind::StackOfKernel& stack,
-                                   std::uint64_t time_ns);
+  const languages::ScriptStack& named(std::uint32_t pid, const unwind::StackOfKernel& stack,
+                                      std::uint64_t time_ns);
 
   perf_event_attr layout_;
   OnFunction on_function_;
-  record::ScriptReader reader_;
-  record::ScriptPublisher publisher_;
-  record::ScriptMerger merger_;
+  languages::ScriptReader reader_;
+  recording::ScriptPublisher publisher_;
+  languages::ScriptMerger merger_;
   std::uint64_t written_until_ns_ = 0;
 };
 

@@ -12,7 +12,7 @@
 #include "offcpu/bpf/script_stacks.h"
 #include "offcpu/chain_writer.h"
 #include "offcpu/wait_tracker.h"
-#include "unwind/kernel/bpf_object.h"
+#include "recording/bpf/bpf_object.h"
 
 namespace pe::offcpu {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/hash_bytes.h"
-#include "unwind/kernel/bpf_object.h"
+#include "recording/bpf/bpf_object.h"
 
 namespace pe::offcpu {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "folded/folded_counts.h"
 #include "stackfold/exports/profile.h"
+#include "stackfold/folded_counts.h"
 
 namespace pe::fold::exports {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/io/input.h"
-#include "folded/folded_counts.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/options.h"
 #include "stackfold/text_report.h"
 

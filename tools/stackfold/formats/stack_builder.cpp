@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "names/half_mangled.h"
 #include "stackfold/frame_text.h"
+#include "stackfold/half_mangled.h"
 
 namespace pe::fold {
 namespace {

@@ -13,12 +13,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "inprocess/runtime/exec_hooks.h"
-#include "inprocess/runtime/filter_hooks.h"
 #include "malloctrace/preload/hooks/hooks_new.h"
 #include "malloctrace/preload/hooks/real_functions.h"
 #include "malloctrace/preload/memory/boot_memory.h"
 #include "malloctrace/preload/record.h"
+#include "recording/inprocess/runtime/exec_hooks.h"
+#include "recording/inprocess/runtime/filter_hooks.h"
 
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 namespace pe::malloctrace {

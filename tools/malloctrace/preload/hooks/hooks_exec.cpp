@@ -1,7 +1,7 @@
 // Decides which of the programs that this one starts are traced.
 // SPDX-License-Identifier: MIT
-#include "inprocess/runtime/exec_hooks.h"
 #include "malloctrace/preload/tracer.h"
+#include "recording/inprocess/runtime/exec_hooks.h"
 
 namespace pe::inprocess {
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <sys/syscall.h>
 
-#include "inprocess/runtime/call_filter.h"
-#include "inprocess/runtime/filter_hooks.h"
 #include "malloctrace/preload/tracer.h"
+#include "recording/inprocess/runtime/call_filter.h"
+#include "recording/inprocess/runtime/filter_hooks.h"
 
 namespace pe::inprocess {
 

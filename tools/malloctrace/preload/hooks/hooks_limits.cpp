@@ -14,12 +14,12 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "inprocess/runtime/messages.h"
-#include "inprocess/runtime/own_maps.h"
-#include "inprocess/runtime/real_functions.h"
 #include "malloctrace/heap/layout.h"
 #include "malloctrace/preload/memory/private_memory.h"
 #include "malloctrace/preload/tracer.h"
+#include "recording/inprocess/runtime/messages.h"
+#include "recording/inprocess/runtime/own_maps.h"
+#include "recording/inprocess/runtime/real_functions.h"
 
 namespace pe::malloctrace {
 namespace {

@@ -12,8 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "inprocess/runtime/real_functions.h"
 #include "malloctrace/preload/record.h"
+#include "recording/inprocess/runtime/real_functions.h"
 
 // NOLINTBEGIN(readability-function-size): six parameters, as mmap(2) has
 namespace pe::malloctrace {

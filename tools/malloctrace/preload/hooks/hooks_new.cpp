@@ -16,10 +16,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "inprocess/keep_errno.h"
 #include "malloctrace/preload/hooks/hooks_new.h"
 #include "malloctrace/preload/hooks/real_functions.h"
 #include "malloctrace/preload/record.h"
+#include "recording/inprocess/keep_errno.h"
 
 namespace pe::malloctrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "inprocess/keep_errno.h"
+#include "recording/inprocess/keep_errno.h"
 
 namespace pe::malloctrace {
 

@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "inprocess/runtime/real_functions.h"
+#include "recording/inprocess/runtime/real_functions.h"
 
 namespace pe::malloctrace {
 

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "inprocess/keep_errno.h"
 #include "malloctrace/heap/layout.h"
+#include "recording/inprocess/keep_errno.h"
 
 namespace pe::malloctrace {
 namespace {

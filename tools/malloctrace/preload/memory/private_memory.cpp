@@ -9,8 +9,8 @@
 #include <atomic>
 #include <cerrno>
 
-#include "inprocess/keep_errno.h"
-#include "inprocess/runtime/pages.h"
+#include "recording/inprocess/keep_errno.h"
+#include "recording/inprocess/runtime/pages.h"
 
 namespace pe::malloctrace {
 namespace {

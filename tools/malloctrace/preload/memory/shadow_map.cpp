@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "inprocess/keep_errno.h"
+#include "recording/inprocess/keep_errno.h"
 
 namespace pe::malloctrace {
 

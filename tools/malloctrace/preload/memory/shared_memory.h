@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "inprocess/atomics.h"
 #include "malloctrace/heap/layout.h"
 #include "malloctrace/preload/memory/extents.h"
+#include "recording/inprocess/atomics.h"
 
 namespace pe::malloctrace {
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "inprocess/keep_errno.h"
+#include "recording/inprocess/keep_errno.h"
 
 namespace pe::malloctrace {
 

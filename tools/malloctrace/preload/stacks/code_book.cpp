@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "inprocess/keep_errno.h"
+#include "recording/inprocess/keep_errno.h"
 #include "unwind/cfi/loaded_cfi.h"
 #include "unwind/walk/row_step.h"
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "inprocess/runtime/own_maps.h"
 #include "malloctrace/preload/memory/private_memory.h"
 #include "malloctrace/preload/memory/shared_memory.h"
+#include "recording/inprocess/runtime/own_maps.h"
 #include "stream/proc/maps_line.h"
 
 namespace pe::malloctrace {

@@ -5,9 +5,9 @@
 #include <array>
 #include <span>
 
-#include "inprocess/keep_errno.h"
-#include "inprocess/runtime/own_memory.h"
 #include "malloctrace/preload/stacks/all_registers.h"
+#include "recording/inprocess/keep_errno.h"
+#include "recording/inprocess/runtime/own_memory.h"
 #include "unwind/walk/row_step.h"
 
 namespace pe::malloctrace {

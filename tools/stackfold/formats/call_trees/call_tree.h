@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "folded/folded_counts.h"
+#include "stackfold/folded_counts.h"
 
 namespace pe::fold {
 

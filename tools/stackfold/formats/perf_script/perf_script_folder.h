@@ -18,7 +18,7 @@
 #include "base/hash_bytes.h"
 #include "base/io/line_reader.h"
 #include "base/string_arena.h"
-#include "folded/folded_counts.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/formats/perf_script/frame.h"
 #include "stackfold/formats/perf_script/header.h"
 #include "stackfold/formats/perf_script/uninliner.h"

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "base/io/gzip.h"
 #include "base/plural.h"
 #include "stackfold/formats/pprof/pprof_profile.h"
 #include "stackfold/frame_text.h"
+#include "stackfold/gzip.h"
 #include "stream/records/sample.h"
 
 namespace pe::fold::pprof {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "folded/folded_counts.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/options.h"
 
 namespace pe::fold {

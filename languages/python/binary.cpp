@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "languages/python/binary.h"
+
+#include "base/byte_reader.h"
+#include "languages/common/version_text.h"
+#include "languages/python/layout.h"
+
+namespace pe::languages {
+namespace {
+
+constexpr unsigned kMajorShift = 24, kMinorShift = 16;
+
+/// Returns the version of a Python before 3.11, which has no variable for it, by its text "3.9.18";
+/// 0 if the file has no such text.  Other texts look like versions, too, so only those with one of
+/// the minor versions are accepted.  Linkers store the equal ends of texts once, so it may be the
+/// end of a path: "/opt/python/3.9.18".
+std::uint64_t version_in_text(const objects::Image& image, bool has_runtime) {
+  constexpr std::uint8_t kTwo = 2, kLastOfTwo = 7, kThree = 3, kFirstWithRuntime = 7, kLast = 10;
+  const auto section = image.section_bytes(".rodata");
+  const Bytes bytes = section ? Bytes(section->bytes) : Bytes();
+  std::string_view left(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  constexpr std::size_t kTextsOfTurn = 64, kPiece = std::size_t{64} << 10;
+  for (std::size_t i = 0; !left.empty(); ++i) {
+    if (i % kTextsOfTurn == 0 && !image.may_go_on())
+      return 0;
+    const std::string_view piece = left.substr(0, kPiece);
+    const std::string_view text = piece.substr(0, piece.find('\0'));
+    left.remove_prefix(std::min(text.size() + 1, piece.size()));
+    if (text.size() == piece.size())
+      continue;  // a longer text: only its end matters
+    const auto version = parse_version_text(text.substr(text.rfind('/') + 1));
+    if (!version || !version->rest.starts_with('.') || version->minor > kLast)
+      continue;
+    const auto [major, minor, rest] = *version;
+    const bool is_two = major == kTwo && minor == kLastOfTwo && !has_runtime;
+    const bool is_three = major == kThree && (minor >= kFirstWithRuntime) == has_runtime;
+    if (is_two || is_three)
+      return std::uint64_t{major} << kMajorShift | std::uint64_t{minor} << kMinorShift;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool complete_python(const objects::Image& image, std::span<const std::uint64_t> symbols,
+                     ScriptBinary& binary) {
+  const std::uint64_t runtime = symbols[0], version = symbols[1], loop_before_37 = symbols[2];
+  const bool has_runtime = runtime != 0;  // since 3.7
+  if (has_runtime ? binary.loop.empty() : loop_before_37 == 0)
+    return false;
+  // Where there is no state, something that can be read shows that the process is alive.
+  binary.runtime = has_runtime ? runtime : loop_before_37;
+  binary.version = version != 0 ? loaded_memory(image).pointer(version).value_or(0)
+                                : version_in_text(image, has_runtime);
+  return true;
+}
+
+std::variant<ScriptLayout, std::string> layout_of_python(Memory& memory, const ScriptBinary& binary,
+                                                         std::uint64_t bias) {
+  auto layout = python_layout(memory, binary.version, binary.runtime + bias);
+  if (auto* const why = std::get_if<std::string>(&layout))
+    return std::move(*why);
+  return ScriptLayout{.language = ScriptLanguage::kPython,
+                      .python = std::get<PythonLayout>(layout)};
+}
+
+}  // namespace pe::languages

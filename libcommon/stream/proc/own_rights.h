@@ -1,0 +1,33 @@
+// The capabilities of this process.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace pe::stream {
+
+/// Numbers of capabilities(7), linux/capability.h.
+enum class Capability : std::uint8_t {
+  kDacReadSearch = 2,
+  kKill = 5,
+  kSysPtrace = 19,
+  kSysAdmin = 21,
+  kSyslog = 34,
+  kPerfmon = 38,
+  kBpf = 39,
+  kCheckpointRestore = 40,
+};
+
+/// Returns whether the capability is effective in this process for what a recorder asks.  In a user
+/// namespace, only those are that the kernel checks there: kDacReadSearch, kKill and kSysPtrace.
+bool has_capability(Capability capability);
+
+/// Returns what the user can do if memory or /proc of a process could not be read.
+std::string_view fix_of_unreadable_processes();
+
+/// Returns whether this process is in the first user namespace, where the kernel checks most
+/// capabilities.
+bool is_in_first_user_namespace();
+
+}  // namespace pe::stream

@@ -1,0 +1,92 @@
+// Allowed characters: Extensible Markup Language 1.0, fifth edition, 2.2.
+// SPDX-License-Identifier: MIT
+#include "painting/svg/escape.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <iterator>
+
+#include "base/utf8.h"
+
+namespace pe::painting {
+namespace {
+
+constexpr bool is_plain(char c) {
+  return c >= ' ' && c <= '~' && c != '&' && c != '<' && c != '>' && c != '"' && c != '\'';
+}
+
+/// Returns the replacement of `c`, or an empty text if `c` needs none.
+std::string_view reference_for(char32_t c) {
+  switch (c) {
+    case '&':
+      return "&amp;";
+    case '<':
+      return "&lt;";
+    case '>':
+      return "&gt;";
+    case '"':
+      return "&quot;";
+    case '\'':
+      return "&#39;";
+    case '\t':
+      return " ";
+    default:
+      return {};
+  }
+}
+
+/// XML allows C1 control characters, but they affect a terminal like those of C0.
+constexpr bool is_shown(char32_t c) {
+  return c >= 0x20 && (c < 0x7F || c > 0x9F) && c != 0xFFFE && c != 0xFFFF;
+}
+
+/// How characters are written that cannot be copied unchanged.
+struct Escaping {
+  bool has_references;  ///< markup characters become references
+  bool as_ascii;        ///< characters beyond ASCII become references
+};
+
+/// Appends `c` or its replacement.  Returns 1 if U+FFFD replaces it.
+std::size_t append_character(std::string& out, const CodePoint& c, Escaping escaping) {
+  const bool is_kept = c.is_valid && is_shown(c.value);
+  const auto reference = reference_for(c.value);
+  if (!reference.empty() && (escaping.has_references || c.value == '\t')) {
+    out += reference;
+    return 0;
+  }
+  const char32_t shown = is_kept ? c.value : kReplacement;
+  if (escaping.as_ascii && shown > 0x7F) {
+    fmt::format_to(std::back_inserter(out), "&#{};", static_cast<std::uint32_t>(shown));
+  } else {
+    out += is_kept ? c.bytes : "\xEF\xBF\xBD";
+  }
+  return is_kept ? 0 : 1;
+}
+
+std::size_t append(std::string& out, std::string_view text, Escaping escaping) {
+  std::size_t replaced = 0;
+  while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && is_plain(text[plain]))
+      ++plain;
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty())
+      break;
+    replaced += append_character(out, take_code_point(text), escaping);
+  }
+  return replaced;
+}
+
+}  // namespace
+
+std::size_t append_escaped(std::string& out, std::string_view text, bool as_ascii) {
+  return append(out, text, {.has_references = true, .as_ascii = as_ascii});
+}
+
+std::size_t append_clean(std::string& out, std::string_view text, bool as_ascii) {
+  return append(out, text, {.has_references = false, .as_ascii = as_ascii});
+}
+
+}  // namespace pe::painting

@@ -1,0 +1,22 @@
+// Escapes untrusted text as XML that every parser accepts.  The result contains no markup
+// and no script.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace pe::painting {
+
+/// Appends `text`, escaped for use between tags and in quoted attributes.
+/// A tab becomes a blank.  Other control characters, bytes that are not UTF-8 and characters
+/// that XML 1.0 forbids become U+FFFD; returns how many.  With `as_ascii`, characters
+/// beyond ASCII become character references.
+std::size_t append_escaped(std::string& out, std::string_view text, bool as_ascii = false);
+
+/// Like append_escaped(), but keeps markup characters: for text that is not parsed as XML, such as
+/// a comment, but must show the same characters.
+std::size_t append_clean(std::string& out, std::string_view text, bool as_ascii = false);
+
+}  // namespace pe::painting

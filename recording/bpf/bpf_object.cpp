@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+#include "recording/bpf/bpf_object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <unwinder.skel.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "recording/bpf/mapped_memory.h"
+#include "recording/bpf/target_filter.h"
+#include "recording/bpf/verifier_log.h"
+#include "stream/proc/available_memory.h"
+
+namespace pe::unwind {
+namespace {
+
+constexpr std::size_t kVerifierLogBytes = std::size_t{1} << 20;
+
+struct SkeletonDeleter {
+  void operator()(unwinder* skeleton) const { unwinder__destroy(skeleton); }
+};
+using Skeleton = std::unique_ptr<unwinder, SkeletonDeleter>;
+
+struct LinkDeleter {
+  void operator()(bpf_link* link) const { bpf_link__destroy(link); }
+};
+using Link = std::unique_ptr<bpf_link, LinkDeleter>;
+
+struct RingDeleter {
+  void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
+};
+
+/// libbpf does not always report that a lack of open files has caused the failure.
+bool is_short_of_files() {
+  const Fd another(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  constexpr int kSkeletonsFiles = 40;
+  return !another || another.get() + kSkeletonsFiles > ::sysconf(_SC_OPEN_MAX);
+}
+
+Skeleton open(std::string& log) {
+  if (struct stat status{}; ::stat("/sys/kernel/btf/vmlinux", &status) != 0)
+    throw Unavailable("eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)");
+  bpf_object_open_opts options{};
+  options.sz = sizeof options;
+  options.kernel_log_buf = log.data();
+  options.kernel_log_size = log.size();
+  Skeleton skeleton(unwinder__open_opts(&options));
+  if (!skeleton)
+    throw_errno("eBPF: programs", errno);
+  return skeleton;
+}
+
+/// Returns options that leave most of the available memory free.  Throws Unavailable if the least
+/// that the programs need is not available: the kernel would end us.
+LoadOptions fitted(LoadOptions options) {
+  constexpr std::uint64_t kLeastBytes = std::uint64_t{40} << 20, kMebibyte = 1 << 20;
+  const std::uint64_t available = stream::available_memory();
+  if (available < kLeastBytes)
+    throw Unavailable(
+        fmt::format("eBPF: {} MiB of memory are available (cgroup, ulimit -v), and its tables need "
+                    "{}",
+                    available / kMebibyte, kLeastBytes / kMebibyte));
+  constexpr std::uint64_t kPart = 16;
+  options.stack_bytes = std::min(options.stack_bytes, available / kPart);
+  options.ring_bytes = std::min(options.ring_bytes, std::bit_floor(available / kPart));
+  options.wakeup_bytes = std::min(options.wakeup_bytes, options.ring_bytes / 2);
+  options.max_sums = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(options.max_sums, available / kPart / sizeof(KeyedSum)));
+  return options;
+}
+
+void configure(unwinder& skeleton, const LoadOptions& options) {
+  auto& settings = *skeleton.rodata;
+  settings.only_targets = options.only_targets ? 1 : 0;
+  settings.with_kernel_stacks = options.with_kernel_stacks ? 1 : 0;
+  settings.with_kernel_threads = options.with_kernel_threads ? 1 : 0;
+  settings.with_user_stacks = options.with_user_stacks ? 1 : 0;
+  settings.with_scripts = options.with_scripts ? 1 : 0;
+  settings.only_locks = options.only_locks ? 1 : 0;
+  settings.max_wakers = std::clamp<std::uint32_t>(options.max_wakers, 1, kMaxWakers);
+  settings.pass_on = options.pass_on;
+  settings.with_reuse = options.with_reuse ? 1 : 0;
+  settings.check_reuse = options.check_reuse ? 1 : 0;
+  settings.min_ns = options.min_ns;
+  settings.max_ns = options.max_ns;
+  settings.state_mask = options.states;
+  const auto blocks = static_cast<std::uint32_t>(
+      std::min(options.stack_bytes / sizeof(StackBlock), std::size_t{1} << 30));
+  settings.stack_blocks = blocks;
+  settings.wakeup_bytes = options.wakeup_bytes;
+  const auto cpus = static_cast<std::uint32_t>(libbpf_num_possible_cpus());
+  const bool is_of_switches = options.program == Program::kOnSwitch;
+  constexpr std::uint32_t kScratchesOfCpu = 3;
+  bpf_map__set_max_entries(skeleton.maps.scratches, cpus * kScratchesOfCpu);
+  bpf_map__set_max_entries(skeleton.maps.script_scratches,
+                           !is_of_switches || options.with_scripts ? cpus : 1);
+  bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
+  bpf_map__set_max_entries(skeleton.maps.stack_numbers, blocks / 2 + 1);
+  settings.max_sums = is_of_switches ? options.max_sums : 0;
+  bpf_map__set_max_entries(skeleton.maps.sums, settings.max_sums + 1);
+  bpf_map__set_max_entries(skeleton.maps.sum_numbers, settings.max_sums + 1);
+  if (!is_of_switches || options.pass_on != kPassNothing)
+    bpf_map__set_max_entries(skeleton.maps.ring, static_cast<std::uint32_t>(options.ring_bytes));
+  constexpr std::uint32_t kHitScratches = 4;
+  if (options.with_probes)
+    bpf_map__set_max_entries(skeleton.maps.hit_scratches, cpus * kHitScratches);
+  bpf_program__set_autoload(skeleton.progs.on_hit, options.with_probes);
+  bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches);
+  bpf_program__set_autoload(skeleton.progs.on_switch, is_of_switches);
+  bpf_program__set_autoload(skeleton.progs.on_waking, is_of_switches && options.max_wakers > 0);
+  bpf_program__set_autoload(skeleton.progs.on_each_task, is_of_switches);
+}
+
+StackOfKernel view_stack(std::span<const std::uint64_t> words) {
+  if (words.empty())
+    return {};
+  const std::uint64_t header = words.front();
+  const std::size_t count = header & 0xffff;
+  const auto stop = static_cast<std::uint32_t>(header >> kHeaderStopShift & kHeaderStopMask);
+  const std::size_t in_script = header >> kHeaderScriptShift & 0xffff;
+  if (count >= words.size() || in_script > count || stop >= kStackStopCount)
+    return {};
+  const bool is_cut = (header & kHeaderScriptCut) != 0;
+  return {words.subspan(1, count - in_script), is_cut ? kStopTooDeep : static_cast<StackStop>(stop),
+          (header & kHeaderKernel) != 0,
+          words.subspan(1 + count - in_script, in_script - std::min<std::size_t>(in_script, 1)),
+          (header & kHeaderScriptCut) != 0};
+}
+
+class LoadedObject final : public BpfObject {
+ public:
+  explicit LoadedObject(Skeleton skeleton);
+
+  std::span<std::uint32_t> chunk(std::uint32_t number) override;
+  std::span<RuleEntry> rules() override;
+  bool set_process(std::uint32_t tgid, const ProcessMappings& mappings) override;
+  void forget_process(std::uint32_t tgid) override;
+
+  void attach_to_counter(int counter, std::uint64_t cookie, CounterKind kind) override;
+  void set_weight(std::uint64_t cookie, const HitWeight& weight) override;
+  void pause(bool is_paused) override { skeleton_->bss->is_paused = is_paused ? 1 : 0; }
+  void attach_to_switches() override;
+  void detach() override { attached_.clear(), counter_links_.clear(); }
+  bool add_target(std::uint32_t tgid, TargetStart start) override;
+  bool set_script(std::uint32_t tgid, const ScriptLayout& layout) override;
+  void forget_script(std::uint32_t tgid) override;
+  bool add_script_file(const ScriptFileKey& key, const ScriptFile& file) override;
+
+  [[nodiscard]] int ring_fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
+  std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) override;
+  std::vector<KeyedSum> read_sums() override;
+  std::vector<Outstanding> read_outstanding() override;
+  [[nodiscard]] StackOfKernel stack(std::uint32_t number) const override;
+  [[nodiscard]] std::vector<Waker> wakers(std::uint32_t number) const override;
+  [[nodiscard]] Counts counts() const override;
+  [[nodiscard]] LimitedWalks limited_walks() const override;
+
+ private:
+  /// Announces a change of mappings.  Must be called after the change has been written.
+  void tell_change() { std::atomic_ref(skeleton_->bss->changes_told).fetch_add(1); }
+  static Link attach(const bpf_program* program);
+  [[nodiscard]] std::span<const std::uint64_t> words_of(std::uint32_t number) const;
+  static int on_record(void* self, void* data, std::size_t bytes);
+  void take_record(std::span<const std::byte> bytes) const;
+
+  Skeleton skeleton_;
+  MappedMemory rules_, stacks_, sums_;
+  std::array<MappedMemory, kMaxChunks> chunks_;
+  std::vector<Link> of_processes_, attached_;
+  std::vector<Fd> counter_links_;
+  std::unique_ptr<ring_buffer, RingDeleter> ring_;
+  const std::function<void(const Sample&)>* on_sample_ = nullptr;  ///< while samples are read
+  std::size_t samples_read_ = 0, bytes_read_ = 0;                  ///< by read_samples()
+};
+
+LoadedObject::LoadedObject(Skeleton skeleton)
+    : skeleton_(std::move(skeleton)),
+      rules_(bpf_map__fd(skeleton_->maps.rules), sizeof(RuleEntry) * kMaxRules,
+             PROT_READ | PROT_WRITE),
+      stacks_(bpf_map__fd(skeleton_->maps.stacks),
+              sizeof(StackBlock) * bpf_map__max_entries(skeleton_->maps.stacks), PROT_READ),
+      sums_(bpf_map__fd(skeleton_->maps.sums),
+            sizeof(KeyedSum) * bpf_map__max_entries(skeleton_->maps.sums), PROT_READ),
+      ring_(ring_buffer__new(bpf_map__fd(skeleton_->maps.ring), on_record, this, nullptr)) {
+  if (!ring_)
+    throw_errno("eBPF: ring", errno);
+  const auto& programs = skeleton_->progs;
+  for (const bpf_program* program :
+       {programs.on_rename, programs.on_exec, programs.on_fork, programs.on_exit, programs.on_free})
+    of_processes_.push_back(attach(program));
+}
+
+Link LoadedObject::attach(const bpf_program* program) {
+  Link link(bpf_program__attach(program));
+  if (!link)
+    throw_errno(fmt::format("eBPF: {}", bpf_program__name(program)), errno);
+  return link;
+}
+
+std::span<std::uint32_t> LoadedObject::chunk(std::uint32_t number) {
+  MappedMemory& memory = chunks_.at(number);
+  constexpr std::size_t kBytes = sizeof(std::uint32_t) * kChunkWords;
+  if (memory.start() == nullptr) {
+    bpf_map_create_opts options{};
+    options.sz = sizeof options;
+    options.map_flags = BPF_F_MMAPABLE;
+    const Fd map(
+        bpf_map_create(BPF_MAP_TYPE_ARRAY, "chunk", sizeof(std::uint32_t), kBytes, 1, &options));
+    if (!map)
+      throw_errno("eBPF: room for unwind tables", errno);
+    MappedMemory mapped(map.get(), kBytes, PROT_READ | PROT_WRITE);
+    const int inner = map.get();
+    if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.chunks), &number, &inner, BPF_ANY) != 0)
+      throw_errno("eBPF: room for unwind tables", errno);
+    memory = std::move(mapped);
+  }
+  return {static_cast<std::uint32_t*>(memory.start()), kChunkWords};
+}
+
+std::span<RuleEntry> LoadedObject::rules() {
+  return {static_cast<RuleEntry*>(rules_.start()), kMaxRules};
+}
+
+bool LoadedObject::set_process(std::uint32_t tgid, const ProcessMappings& mappings) {
+  const int error =
+      bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &tgid, &mappings, BPF_ANY);
+  tell_change();
+  return error == 0;
+}
+
+void LoadedObject::forget_process(std::uint32_t tgid) {
+  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.processes), &tgid);
+  tell_change();
+}
+
+bool LoadedObject::add_target(std::uint32_t tgid, TargetStart start) {
+  const auto value = static_cast<std::uint32_t>(start);
+  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.targets), &tgid, &value, BPF_ANY) == 0;
+}
+
+bool LoadedObject::set_script(std::uint32_t tgid, const ScriptLayout& layout) {
+  skeleton_->bss->has_scripts = 1;
+  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.scripts), &tgid, &layout, BPF_ANY) == 0;
+}
+
+void LoadedObject::forget_script(std::uint32_t tgid) {
+  bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.scripts), &tgid);
+}
+
+bool LoadedObject::add_script_file(const ScriptFileKey& key, const ScriptFile& file) {
+  skeleton_->bss->has_script_files = skeleton_->bss->has_scripts = 1;
+  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.script_files), &key, &file, BPF_ANY) == 0;
+}
+
+/// Does not use libbpf's own function, which would start the counter.
+void LoadedObject::attach_to_counter(int counter, std::uint64_t cookie, CounterKind kind) {
+  const auto& programs = skeleton_->progs;
+  const bpf_program* program = kind == CounterKind::kProbe ? programs.on_hit : programs.on_sample;
+  bpf_link_create_opts options{};
+  options.sz = sizeof options;
+  options.perf_event.bpf_cookie = cookie;
+  Fd link(bpf_link_create(bpf_program__fd(program), counter, BPF_PERF_EVENT, &options));
+  const int error = link ? 0 : errno;
+  if (error == EMFILE || error == ENFILE)
+    throw Error(
+        "too many threads: a counter for each, and a link that attaches a program to it, need more "
+        "open files than are allowed (ulimit -n)");
+  if (error != 0)
+    throw_errno("eBPF: attaching to a counter", error);
+  counter_links_.push_back(std::move(link));
+}
+
+void LoadedObject::set_weight(std::uint64_t cookie, const HitWeight& weight) {
+  if (bpf_map_update_elem(bpf_map__fd(skeleton_->maps.hit_weights), &cookie, &weight, BPF_ANY) != 0)
+    throw_errno("eBPF: weights of probes", errno);
+}
+
+void LoadedObject::attach_to_switches() {
+  const auto& programs = skeleton_->progs;
+  attached_.push_back(attach(programs.on_switch));
+  if (bpf_program__autoload(programs.on_waking))
+    attached_.push_back(attach(programs.on_waking));
+}
+
+int LoadedObject::on_record(void* self, void* data, std::size_t bytes) {
+  auto& object = *static_cast<LoadedObject*>(self);
+  object.take_record({static_cast<const std::byte*>(data), bytes});
+  ++object.samples_read_;
+  object.bytes_read_ += bytes;
+  constexpr int kEnough = -1;
+  return object.bytes_read_ < bpf_map__max_entries(object.skeleton_->maps.ring) ? 0 : kEnough;
+}
+
+void LoadedObject::take_record(std::span<const std::byte> bytes) const {
+  if (bytes.size() < sizeof(SampleRecord))
+    return;
+  const auto* record = reinterpret_cast<const SampleRecord*>(bytes.data());
+  const auto rest = bytes.subspan(sizeof(SampleRecord));
+  const std::span<const std::uint64_t> words(reinterpret_cast<const std::uint64_t*>(rest.data()),
+                                             rest.size() / sizeof(std::uint64_t));
+  Sample sample{*record, stack(record->user_stack), stack(record->kernel_stack)};
+  std::size_t end = 0;  // in words, of the data before the kernel's frames
+  if (record->kind == kRecordScript) {
+    sample.script = words.first(std::min<std::size_t>(record->length, words.size()));
+  } else if (record->kind == kRecordWholeStack) {
+    end = std::min<std::size_t>(record->length, words.size());
+    sample.stack = view_stack(words.first(end));
+  } else if (record->kind == kRecordWaitEnded && rest.size() >= sizeof(EndedWait)) {
+    sample.ended = reinterpret_cast<const EndedWait*>(rest.data());
+  } else if ((record->kind == kRecordPassedOn || record->kind == kRecordPassedWaker) &&
+             words.size() >= kPassedRegisters) {
+    sample.registers = words.first(kPassedRegisters);
+    sample.memory = rest.subspan(sample.registers.size_bytes());
+    sample.memory =
+        sample.memory.first(std::min<std::size_t>(record->length, sample.memory.size()));
+    end = kPassedRegisters + sample.memory.size() / sizeof(std::uint64_t);
+  }
+  if (record->kernel_frames != 0)
+    sample.kernel_stack = {
+        words.subspan(end).first(std::min<std::size_t>(record->kernel_frames, words.size() - end)),
+        kStopEndOfStack, true};
+  (*on_sample_)(sample);
+}
+
+std::size_t LoadedObject::read_samples(const std::function<void(const Sample&)>& on_sample) {
+  on_sample_ = &on_sample;
+  samples_read_ = bytes_read_ = 0;
+  skeleton_->bss->read_ns = monotonic_ns();
+  ring_buffer__consume(ring_.get());
+  on_sample_ = nullptr;
+  return samples_read_;
+}
+
+std::vector<KeyedSum> LoadedObject::read_sums() {
+  const std::span sums(static_cast<KeyedSum*>(sums_.start()), sums_.bytes() / sizeof(KeyedSum));
+  const std::size_t end = std::atomic_ref(skeleton_->data->next_sum).load();
+  std::vector<KeyedSum> all;
+  for (KeyedSum& keyed : sums.first(std::min(end, sums.size())))
+    if (std::atomic_ref(keyed.sum.count).load() != 0)
+      all.push_back(keyed);
+  return all;
+}
+
+std::vector<Outstanding> LoadedObject::read_outstanding() {
+  const Link link = attach(skeleton_->progs.on_each_task);
+  const Fd in(bpf_iter_create(bpf_link__fd(link.get())));
+  if (!in)
+    throw_errno("eBPF: tasks", errno);
+  std::vector<Outstanding> all;
+  std::array<std::byte, 64 * sizeof(Outstanding)> buffer;
+  std::size_t filled = 0;
+  for (;;) {
+    const ssize_t got = ::read(in.get(), buffer.data() + filled, buffer.size() - filled);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      throw_errno("eBPF: tasks", errno);
+    if (got == 0)
+      return all;
+    filled += static_cast<std::size_t>(got);
+    const std::size_t whole = filled / sizeof(Outstanding);
+    const std::size_t before = all.size();
+    all.resize(before + whole);
+    std::memcpy(&all[before], buffer.data(), whole * sizeof(Outstanding));
+    filled -= whole * sizeof(Outstanding);
+    std::memmove(buffer.data(), buffer.data() + whole * sizeof(Outstanding), filled);
+  }
+}
+
+/// Returns the words from the stack's header on; empty for 0 and for numbers beyond the last block.
+std::span<const std::uint64_t> LoadedObject::words_of(std::uint32_t number) const {
+  const std::span<const std::uint64_t> words(static_cast<const std::uint64_t*>(stacks_.start()),
+                                             stacks_.bytes() / sizeof(std::uint64_t));
+  const std::size_t first = std::size_t{number} * kBlockWords;
+  return number == 0 || first >= words.size() ? std::span<const std::uint64_t>{}
+                                              : words.subspan(first);
+}
+
+StackOfKernel LoadedObject::stack(std::uint32_t number) const {
+  const auto words = words_of(number);
+  return words.empty() || (words.front() & kHeaderWaker) != 0 ? StackOfKernel{} : view_stack(words);
+}
+
+std::vector<Waker> LoadedObject::wakers(std::uint32_t number) const {
+  const auto words = words_of(number);
+  if (words.empty() || (words.front() & kHeaderWaker) == 0)
+    return {};
+  const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32U); };
+  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+  const auto pairs =
+      words.subspan(1, std::min<std::size_t>(words.front() & 0xffff, 2 * kMaxWakers));
+  std::vector<Waker> wakers;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
+    wakers.push_back({high(pairs[i]), low(pairs[i]), high(pairs[i + 1]), low(pairs[i + 1])});
+  return wakers;
+}
+
+Counts LoadedObject::counts() const {
+  constexpr std::size_t kNumbers = sizeof(Counts) / sizeof(std::uint64_t);
+  using Numbers = std::array<std::uint64_t, kNumbers>;
+  std::vector<Numbers> of_cpus(static_cast<std::size_t>(libbpf_num_possible_cpus()));
+  const std::uint32_t zero = 0;
+  bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.counts), &zero, of_cpus.data());
+  Numbers sum{};
+  for (const Numbers& numbers : of_cpus)
+    for (std::size_t i = 0; i < kNumbers; ++i)
+      sum[i] += numbers[i];
+  return std::bit_cast<Counts>(sum);
+}
+
+LimitedWalks LoadedObject::limited_walks() const {
+  LimitedWalks walks;
+  std::ranges::copy(counts().limited, walks.ended_by.begin());
+  walks.longest_ns = skeleton_->bss->longest_walk_ns;
+  const int map = bpf_map__fd(skeleton_->maps.limited_processes);
+  std::uint64_t most = 0;
+  std::uint32_t tgid = 0, next = 0;
+  for (const std::uint32_t* last = nullptr; bpf_map_get_next_key(map, last, &next) == 0;
+       tgid = next, last = &tgid) {
+    LimitedProcess process{};
+    if (bpf_map_lookup_elem(map, &next, &process) != 0 || process.walks <= most)
+      continue;
+    most = process.walks;
+    walks.process = next;
+    const std::string_view name(std::data(process.name), std::size(process.name));
+    walks.process_name = name.substr(0, name.find('\0'));
+  }
+  return walks;
+}
+
+}  // namespace
+
+std::unique_ptr<BpfObject> load(const LoadOptions& options) {
+  refuse_other_pid_namespaces();
+  libbpf_set_print(nullptr);  // its messages are in the log
+  std::string log(kVerifierLogBytes, '\0');
+  Skeleton skeleton = open(log);
+  configure(*skeleton, fitted(options));
+  if (const int error = unwinder__load(skeleton.get()); error != 0) {
+    const std::string problem = fmt::format("eBPF: loading programs: {}", errno_text(-error));
+    if (error == -EPERM)
+      throw Unavailable(problem + "; need root, or CAP_BPF and CAP_PERFMON");
+    if (is_short_of_files())
+      throw Error("eBPF: programs and tables need more open files than are allowed (ulimit -n)");
+    if (error == -ESRCH)  // libbpf returns this, whatever the reason was
+      throw Error("eBPF: the kernel's BTF (/sys/kernel/btf/vmlinux) could not be read");
+    throw Error(problem + told_by_verifier(log));
+  }
+  return std::make_unique<LoadedObject>(std::move(skeleton));
+}
+
+}  // namespace pe::unwind

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "recording/bpf/packed_images.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "recording/bpf/kernel_rule.h"
+#include "stream/proc/available_memory.h"
+#include "stream/script_mapping.h"
+#include "unwind/cfi/unwind_table.h"
+
+namespace pe::unwind {
+namespace {
+
+/// Returns the range that the rows describe, extended to whole pages of the segments that it is in.
+/// These pages also have code that no row describes.  A mapping of all of them need not be divided.
+CodeRange range_of(const FlatCodes& codes, std::span<const objects::Segment> segments) {
+  constexpr std::uint64_t kPageMask = 4095;
+  const CodeRange described{codes.base_svma, codes.base_svma + codes.rows.back().offset};
+  CodeRange range = described;
+  for (const objects::Segment& segment : segments) {
+    const std::uint64_t end = segment.svma + segment.memory_bytes;
+    if (!segment.executable || segment.svma >= described.end_svma || end <= described.start_svma ||
+        end + kPageMask < end)
+      continue;
+    range.start_svma = std::min(range.start_svma, segment.svma & ~kPageMask);
+    range.end_svma = std::max(range.end_svma, (end + kPageMask) & ~kPageMask);
+  }
+  return range;
+}
+
+}  // namespace
+
+PackedImages::Limits PackedImages::Limits::usual() {
+  constexpr std::size_t kPart = 16;
+  Limits limits;
+  limits.section_bytes = stream::share_of_memory(limits.section_bytes, kPart);
+  limits.words = static_cast<std::uint32_t>(
+      stream::share_of_memory(limits.words * sizeof(std::uint32_t), kPart) / sizeof(std::uint32_t));
+  return limits;
+}
+
+PackedImages::PackedImages(TableStore& store, objects::FileMatch match, const Limits& limits,
+                           Budget* budget)
+    : match_(match),
+      budget_(budget),
+      rules_(store, std::min<std::uint32_t>(limits.rules, kMaxRules)),
+      pool_(store, std::min(limits.words, WordPool::kMaxWords)),
+      left_section_bytes_(limits.section_bytes) {}
+
+const PackedImage& PackedImages::of(const stream::Mapping& mapping, std::uint32_t pid) {
+  const auto known = images_.find(mapping.file);
+  if (known != images_.end())
+    return known->second;
+  if (outer_ != nullptr)
+    outer_->leave();
+  auto image = open_if_paid(mapping, pid);
+  if (outer_ != nullptr)
+    outer_->enter();
+  if (!image) {
+    was_refused_ = true;
+    return refused_;
+  }
+  switch (image->kind) {
+    case PackedImage::Kind::kWithoutRules:
+      ++statistics_.without_rules;
+      break;
+    case PackedImage::Kind::kPacked:
+      ++statistics_.files;
+      break;
+    case PackedImage::Kind::kLeftOut:
+      ++statistics_.left_out;
+      break;
+  }
+  return images_.emplace(mapping.file, *std::move(image)).first->second;
+}
+
+/// Returns nullopt if the process cannot pay for it.
+std::optional<PackedImage> PackedImages::open_if_paid(const stream::Mapping& mapping,
+                                                      std::uint32_t pid) {
+  Spender spender = budget_ != nullptr ? Spender(*budget_, pid) : Spender();
+  const Spender::Scope scope(spender);
+  if (!spender.may_start())
+    return std::nullopt;
+  PackedImage image = open(mapping, pid, spender);
+  return spender.has_lost() ? std::nullopt : std::optional(std::move(image));
+}
+
+PackedImage PackedImages::open(const stream::Mapping& mapping, std::uint32_t pid,
+                               Spender& spender) {
+  if (is_full() && prepared_.empty())
+    return {.kind = PackedImage::Kind::kLeftOut};
+  auto opened = objects::open_mapped_image(static_cast<pid_t>(pid), mapping, match_, &cache_);
+  auto* image = std::get_if<objects::Image>(&opened);
+  if (image == nullptr)
+    return {};
+  image->pay_by(spender);
+  if (!prepared_.empty())
+    if (const auto identity = objects::identity_of(*image))
+      if (const auto known = prepared_.find(*identity); known != prepared_.end())
+        return known->second;
+  return pack_file(mapping.file->path, *image);
+}
+
+void PackedImages::prepare(const std::string& path) {
+  const auto program = objects::open_program(path);
+  if (!program || !stream::may_be_node(program->path))
+    return;
+  const auto identity = objects::identity_of(program->image);
+  if (identity && !prepared_.contains(*identity))
+    prepared_.emplace(*identity, pack_file(program->path, program->image));
+}
+
+PackedImage PackedImages::pack_file(const std::string& path, const objects::Image& image) {
+  if (is_full())
+    return {.kind = PackedImage::Kind::kLeftOut};
+  PackedImage packed = pack_image(image);
+  if (stream::may_be_node(path)) {
+    packed.of_runtime = objects::find_embedded_code(image);
+    packed.segments = {image.segments().begin(), image.segments().end()};
+  }
+  return packed;
+}
+
+/// The samples that it reads are not what `spender` pays for.
+void PackedImages::do_meanwhile(Spender* spender) {
+  if (!meanwhile_)
+    return;
+  if (spender != nullptr)
+    spender->leave();
+  meanwhile_();
+  if (spender != nullptr)
+    spender->enter();
+}
+
+PackedImage PackedImages::pack_image(const objects::Image& image) {
+  const UnwindTable table(image);
+  left_section_bytes_ -= std::min(left_section_bytes_, table.section_bytes());
+  rules_.begin_file();
+  constexpr std::size_t kRowsBetween = 1024;
+  std::size_t rows = 0;
+  const FlatCodes codes = table.flat_codes(
+      [&](const CfiRow& row, bool is_signal_frame) {
+        if (++rows % kRowsBetween == 0)
+          do_meanwhile(image.spender());
+        return rules_.number_of(entry_of(row, is_signal_frame));
+      },
+      kNumberOfNone, kMaxFileWords, image.spender());
+  if (image.lacks_parts())
+    return {.kind = PackedImage::Kind::kLeftOut};
+  statistics_.functions += codes.functions;
+  if (codes.rows.empty())
+    return {};
+  PackedImage result{.kind = PackedImage::Kind::kLeftOut,
+                     .segments = {image.segments().begin(), image.segments().end()},
+                     .range = range_of(codes, image.segments())};
+  const auto packed = pack(codes, result.range, pool_.next(), pool_.left());
+  const auto bytes = packed ? 4 * (packed->rows.size() + packed->index.size()) : 0;
+  // The kernel's memory for tables is limited, too, and nothing in it is given back.
+  if (!packed || (image.spender() != nullptr && !image.spender()->is_free() &&
+                  !image.spender()->may_keep(bytes)))
+    return result;
+  result.kind = PackedImage::Kind::kPacked;
+  result.range.start_svma = packed->base_svma;
+  result.rows = pool_.append(packed->rows);
+  result.index = pool_.append(packed->index);
+  statistics_.rows += codes.rows.size();
+  statistics_.unsupported_rows += static_cast<std::size_t>(
+      std::count_if(codes.rows.begin(), codes.rows.end(),
+                    [](const CodedRow& row) { return row.code == kNumberOfUnsupported; }));
+  return result;
+}
+
+}  // namespace pe::unwind

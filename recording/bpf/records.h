@@ -1,0 +1,215 @@
+// The data that the kernel's unwinder writes and user space reads: stacks, samples, sums, counts.
+// For C and C++.
+//
+// Each different stack is stored once, in an array of 64-byte blocks.  A stack's number is that of
+// its first block.
+//
+//     word 0      bits 0-15 number of frames, 16-23 StackStop, bit 24 whether it is a kernel stack
+//     words 1...  the frames, the innermost first: of user stacks as in Frame
+//
+// Wakers, which end waits, are stored in the same way.  They have bit 25 of word 0, and two words
+// for each waker in place of frames.  The first ended the wait, the second ended the last wait of
+// the first, and so on:
+//
+//     word 1      tgid << 32 | tid: of the current thread, which the real waker may have
+//                 interrupted; 0: the idle task; see EndOfWait
+//     word 2      number of the user stack << 32 | number of the kernel stack
+//
+// Two different stacks never have the same number: a hash only finds the one to compare with.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "recording/bpf/layout.h"
+
+#ifdef __cplusplus
+namespace pe::unwind {
+#endif
+
+enum {
+  kMaxFrames = 4096,
+  kBlockWords = 8,
+  kPassedStackBytes = 61440,  ///< whole pages; the size of a record has 16 bits
+  kPassedRegisters = 17,
+  kMaxKernelFrames = 127,   ///< the default of kernel.perf_event_max_stack
+  kMaxScriptFrames = 8192,  ///< of an interpreter
+  kMaxWakers = 4,
+};
+
+/// Thread numbers of wakers with process 0, which are not threads.
+enum EndOfWait {
+  kEndedByInterrupt,
+  kEndedByTimeout,  ///< with only_locks: the wait had a limit, and nobody released the lock
+  kEndedBySignal,   ///< with only_locks
+};
+
+/// Why a stack has no more frames.  The first six have the numbers of Stop.
+enum StackStop {
+  kStopEndOfStack,
+  kStopNoUnwindInfo,
+  kStopNotReadable,  ///< the stack's memory is not mapped, or not in core
+  kStopNoProgress,
+  kStopBadReturnAddress,
+  kStopTooDeep,
+  kStopUnsupported,     ///< a row that only user space can follow
+  kStopUnknownProcess,  ///< no mappings of the process are known (yet); one frame
+  kStopStaleMappings,   ///< the known mappings are older than its last exec; one frame
+  kStopChanged,         ///< its mappings were changed while it was walked; one frame
+  kStopUnmapped,        ///< an address in no known mapping: perhaps too new, or left out
+  kStopNot64Bit,        ///< a 32-bit process; one frame
+  kStopOutOfTime,       ///< a limit of the walk's time
+  kStackStopCount,
+};
+
+enum {
+  kHeaderStopShift = 16,
+  kHeaderStopMask = 0xff,
+  kHeaderKernel = 1 << 24,
+  kHeaderWaker = 1 << 25,
+  kHeaderScriptCut = 1 << 26,  ///< outer frames of the interpreter are missing
+  kHeaderScriptShift = 32,     ///< number of the last words: an interpreter's frames, the tgid
+};
+
+struct StackBlock {
+  uint64_t words[kBlockWords];
+};
+
+enum RecordKind {
+  kRecordSample,      ///< only a SampleRecord
+  kRecordWholeStack,  ///< ... and its user stack, as words: there is no room for its number
+  kRecordPassedOn,    ///< ... kPassedRegisters registers and a piece of the stack
+  /// The same for the thread that ends a wait, at the time of EndedWait::copied_ns.
+  kRecordPassedWaker,
+  kRecordWaitEnded,  ///< ... and an EndedWait
+  /// ... and the stack in the thread's interpreter: two words for each frame, as in
+  /// recording/signal/script_words.h.  The sample itself follows, with the same thread and time.
+  /// `stop` is kStopTooDeep if outer frames are missing, `ip` is the interpreter's
+  /// ScriptLayout::runtime, `cookie` is its ScriptLayout::binary, and `period` is its
+  /// ScriptLayout::parent.
+  /// Of switches and wakers, the stack is part of `user_stack`, which is new, and not in the
+  /// record.
+  kRecordScript,
+};
+
+/// A bit of a code object's word: C has called the interpreter's loop for this frame.
+#define PE_SCRIPT_ENDS_CALL 0x8000000000000000ULL
+enum { kScriptUnreadable = 1 };  ///< a code object's word, if the frame was unreadable
+
+/// Selects the samples, and switches, that come with registers and a piece of the stack.
+enum PassOn {
+  kPassNothing,
+  /// Those whose stack the kernel could not walk to its end.  Stops that are the same for every
+  /// unwinder do not count: kStopTooDeep, kStopNotReadable.  Of switches, only those that user
+  /// space may walk further.
+  kPassUnfinished,
+  kPassAll,
+};
+
+/// One sample of the counter, or a switch or a waker that is forwarded, in the ring.  No sum
+/// contains a wait of which either was forwarded.  A kRecordWaitEnded reports its end, unless its
+/// time is outside the wanted range.
+struct SampleRecord {
+  uint32_t kind;  ///< RecordKind
+  uint32_t cpu;
+  uint64_t time_ns;  ///< CLOCK_MONOTONIC
+  uint32_t tgid, tid;
+  uint32_t user_stack;    ///< 0: none, or it comes with the record
+  uint32_t kernel_stack;  ///< 0: none, or no room
+  uint64_t ip;            ///< the interrupted instruction, perhaps in the kernel
+  uint64_t period;
+  uint64_t cookie;  ///< the value given when attaching
+  uint32_t is_kernel_mode;
+  /// Size of the data that follows: words of the stack, or bytes of the stack's piece, which starts
+  /// at the stack pointer.
+  uint32_t length;
+  /// Number of the kernel stack's frames after that data, if the kernel stack has no number.
+  uint32_t kernel_frames;
+  uint32_t stop;  ///< StackStop of the user's stack, if there is one
+};
+
+/// The key that separates the sums of switches.
+struct SumKey {
+  uint32_t tgid, tid;
+  uint32_t user_stack;  ///< 0: a kernel thread, or no room
+  uint32_t kernel_stack;
+  uint32_t waker;  ///< 0: none was seen, or no room
+  /// TASK_... of include/linux/sched.h below 256, 128 for TASK_REPORT_IDLE; 0: the thread was
+  /// preempted, or yielded.
+  uint32_t state : 8;
+  uint32_t program : 24;  ///< changes with each program that the process executes
+  /// The avma of the futex that it waited for; 0 without only_locks.  Bit 0 is set if the end of
+  /// another thread ended the wait.
+  uint64_t lock;
+};
+
+/// A wait that ended at time_ns of its record.
+struct EndedWait {
+  struct SumKey key;
+  uint64_t since_ns;  ///< also time_ns of the thread's kRecordPassedOn, if it was forwarded
+  /// For each waker, time_ns of its kRecordPassedWaker; 0: it was not forwarded.
+  uint64_t copied_ns[kMaxWakers];
+};
+
+struct Sum {
+  uint64_t ns;
+  uint64_t count;
+  uint64_t last_ns;  ///< CLOCK_MONOTONIC, end of the last of them
+};
+
+/// Sums are in an array, in the order of their first switches.  The first place of it is unused.
+struct KeyedSum {
+  struct SumKey key;
+  struct Sum sum;  ///< count is 0 until the key has been written
+};
+
+/// A thread that is off its CPU.
+struct Outstanding {
+  struct SumKey key;
+  uint64_t since_ns;  ///< CLOCK_MONOTONIC
+};
+
+/// The limits at which a walk ends: bpf/limits.bpf.h.
+enum WalkLimit {
+  kNoLimit,
+  kLimitOfTime,
+  kLimitOfBudget,  ///< long walks would take too much of the CPU's time
+  kLimitOfFaults,  ///< unreadable memory
+  kWalkLimits,
+};
+
+/// A process whose walks ended at a limit.
+struct LimitedProcess {
+  uint64_t walks;
+  char name[16];  ///< of the thread that had the first of them
+};
+
+/// The counts of one CPU, since loading.
+struct Counts {
+  uint64_t stacks;                  ///< user stacks that were requested
+  uint64_t reused;                  ///< ... that were still one of the thread's last ones
+  uint64_t frames;                  ///< of the others
+  uint64_t stops[kStackStopCount];  ///< of the others
+  uint64_t no_storage;              ///< threads that could not be remembered
+  uint64_t stacks_full;             ///< stacks that had no room
+  uint64_t sums_full;               ///< switches that had no room
+  uint64_t sums_full_ns;            ///< their time
+  /// Threads that left a CPU twice, and were not seen to return to one in between (tracing may be
+  /// off on that CPU).  They are assumed to have returned once, as long ago as they have run since.
+  /// missed_ns is the time off the CPU that results from this.
+  uint64_t missed;
+  uint64_t missed_ns;
+  uint64_t ring_full;     ///< samples that had no room, and switches that could not be forwarded
+  uint64_t execs_full;    ///< execs that could not be remembered: mappings may be stale
+  uint64_t targets_full;  ///< forked processes that could not be followed
+  uint64_t wrong_reuse;   ///< with check_reuse only: reused stacks that a new walk found to differ
+  uint64_t kernel_unwound;  ///< kernel stacks of switches that the kernel unwound
+  uint64_t kernel_reused;   ///< ... that were still one of the thread's last ones
+  uint64_t scripts_full;    ///< stacks of interpreters that had no room
+  /// Walks of native stacks, or in interpreters, that ended at this WalkLimit.
+  uint64_t limited[kWalkLimits];
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(SampleRecord) == 72 && sizeof(SumKey) == 32 && sizeof(Outstanding) == 40 &&
+              sizeof(EndedWait) == 72);
+}  // namespace pe::unwind
+#endif

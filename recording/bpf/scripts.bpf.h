@@ -1,0 +1,196 @@
+// Reads the stack of the current thread in its interpreter (layout.h, ScriptLayout), and sends it.
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+#pragma once
+
+#include "recording/bpf/limits.bpf.h"
+// The walks of languages use what the walker declares.
+#include "languages/common/script_memory.bpf.h"
+#include "languages/php/walk.bpf.h"
+#include "languages/python/walk.bpf.h"
+#include "languages/ruby/walk.bpf.h"
+
+static __always_inline const struct ScriptFile* script_file(const struct file* file) {
+  const struct inode* inode = BPF_CORE_READ(file, f_inode);
+  const struct ScriptFileKey key = {.inode = BPF_CORE_READ(inode, i_ino),
+                                    .device = BPF_CORE_READ(inode, i_sb, s_dev)};
+  return bpf_map_lookup_elem(&script_files, &key);
+}
+
+/// Notes the interpreter of a process, which is that file's.
+static __always_inline void note_script(uint32_t tgid, const struct ScriptFile* file,
+                                        uint64_t bias) {
+  struct ScriptLayout layout = file->layout;
+  layout.runtime += bias;
+  bpf_map_update_elem(&scripts, &tgid, &layout, BPF_NOEXIST);
+}
+
+/// Called for the mapping that a thread executes.
+static long note_library(struct task_struct* task, struct vm_area_struct* mapping,
+                         const void* unused) {
+  enum { kPageShift = 12 };
+  const struct ScriptFile* file = script_file(BPF_CORE_READ(mapping, vm_file));
+  if (file)
+    note_script(
+        task->tgid, file,
+        BPF_CORE_READ(mapping, vm_start) - ((BPF_CORE_READ(mapping, vm_pgoff) << kPageShift) +
+                                            file->code_svma - file->code_offset));
+  return 0;
+}
+
+/// A forked process has its parent's interpreter.
+static __always_inline void fork_script(uint32_t parent, uint32_t child) {
+  const struct ScriptLayout* known = bpf_map_lookup_elem(&scripts, &parent);
+  if (!known)
+    return;
+  struct ScriptLayout layout = *known;
+  layout.parent = parent;
+  bpf_map_update_elem(&scripts, &child, &layout, BPF_NOEXIST);
+}
+
+/// Finds the interpreter in the process's program.  Returns false if it has none that is known.
+static __always_inline bool find_program_script(struct task_struct* task) {
+  if (!has_script_files)
+    return false;
+  const struct ScriptFile* program = script_file(BPF_CORE_READ(task, mm, exe_file));
+  if (program)
+    note_script(task->tgid, program, BPF_CORE_READ(task, mm, start_code) - program->code_svma);
+  return program;
+}
+
+/// Finds the interpreter of a process that user space does not know yet, if it is in the process's
+/// program, or in the code that the current thread executes.  Null if there is none.
+static __always_inline const struct ScriptLayout* find_script(struct task_struct* task) {
+  if (!has_script_files)
+    return 0;
+  const uint32_t tgid = task->tgid;
+  if (!find_program_script(task))
+    bpf_find_vma(task, ((const struct pt_regs*)bpf_task_pt_regs(task))->ip, note_library, 0, 0);
+  return bpf_map_lookup_elem(&scripts, &tgid);
+}
+
+/// Reads the stack of the current thread in its interpreter.  Returns the number of frames.
+static __always_inline uint32_t read_script(const struct ScriptLayout* layout,
+                                            struct ScriptScratch* own, uint32_t tgid,
+                                            uint32_t tid) {
+  start_limits(&own->limits, kMostScriptNs);
+  own->count = own->is_cut = own->has_new = 0;
+  own->at = own->last_code = 0;
+  own->tgid = tgid;
+  switch (layout->language) {
+    case kScriptPython:
+      walk_python(layout, own, tid);
+      break;
+    case kScriptPhp:
+      if (tid == tgid)
+        walk_php(layout, own);
+      break;
+    case kScriptRuby:
+      walk_ruby(layout, own, tid);
+      break;
+  }
+  finish_limits(&own->limits);
+  if (own->limits.ended_by)
+    own->is_cut = 1;
+  uint32_t count = own->count;
+  KEEP(count);
+  return count > kMaxScriptFrames ? 0 : count;
+}
+
+/// Sends the stack of the current thread in its interpreter, if it has one, before its sample.
+/// Returns a negative number if there was no room.
+__attribute__((noinline)) int send_script(struct Scratch* scratch) {
+  if (!scratch)
+    return 0;
+  const uint32_t tgid = scratch->record.tgid;
+  const uint32_t cpu = bpf_get_smp_processor_id();
+  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
+  struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
+  if (!layout)
+    layout = find_script(bpf_get_current_task_btf());
+  if (!layout || !own)
+    return 0;
+  const uint32_t count = read_script(layout, own, tgid, scratch->record.tid);
+  if (count == 0)
+    return 0;
+  own->record = scratch->record;
+  own->record.kind = kRecordScript;
+  own->record.length = 2 * count;
+  own->record.kernel_frames = 0;
+  own->record.kernel_stack = 0;
+  own->record.ip = layout->runtime;
+  own->record.cookie = layout->binary;
+  own->record.period = layout->parent;
+  own->record.stop = own->is_cut ? kStopTooDeep : kStopEndOfStack;
+  // Names must be read while functions exist.
+  return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16,
+                            own->has_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+struct Appending {
+  struct Scratch* to;
+  struct ScriptScratch* from;
+};
+
+static long append_script_frame(uint32_t i, struct Appending* appending) {
+  struct Scratch* to = appending->to;
+  uint32_t at = to->count + 1;
+  KEEP(at);
+  if (i >= kMaxScriptFrames || at > kMaxFrames - 2) {
+    to->header_bits |= kHeaderScriptCut;
+    return 1;
+  }
+  const uint64_t code = appending->from->words[2 * i];
+  const uint64_t place = appending->from->words[2 * i + 1];
+  to->words[at] = code;
+  to->words[at + 1] = place;
+  to->count = at + 1;
+  to->script_words += 2;
+  to->hash = add_to_mark(add_to_mark(to->hash, code), place);
+  return 0;
+}
+
+/// Appends the stack of the current thread in its interpreter, if it has one, to its stack.  The
+/// last word is the process: each process has its own functions.
+__attribute__((noinline)) int append_script(struct Scratch* scratch) {
+  if (!scratch)
+    return 0;
+  const struct task_struct* task = bpf_get_current_task_btf();
+  const uint32_t tgid = task->tgid, cpu = bpf_get_smp_processor_id();
+  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
+  struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
+  if (!layout || !own)
+    return 0;
+  const uint32_t count = read_script(layout, own, tgid, task->pid);
+  if (own->is_cut)
+    scratch->header_bits |= kHeaderScriptCut;
+  struct Appending appending = {.to = scratch, .from = own};
+  bpf_loop(count, append_script_frame, &appending, 0);
+  uint32_t at = scratch->count + 1;
+  KEEP(at);
+  if (!scratch->script_words || at > kMaxFrames)
+    return 0;
+  scratch->words[at] = tgid;
+  scratch->count = at;
+  scratch->script_words += 1;
+  scratch->hash = add_to_mark(scratch->hash, tgid);
+  return 0;
+}
+
+/// Tells user space of a stack with frames of an interpreter that has a new number: names must be
+/// read while functions exist.
+__attribute__((noinline)) int tell_script(uint32_t number) {
+  const struct task_struct* task = bpf_get_current_task_btf();
+  const uint32_t tgid = task->tgid;
+  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
+  if (!layout)
+    return 0;
+  const struct SampleRecord record = {.kind = kRecordScript,
+                                      .time_ns = bpf_ktime_get_ns(),
+                                      .tgid = tgid,
+                                      .tid = task->pid,
+                                      .user_stack = number,
+                                      .ip = layout->runtime,
+                                      .period = layout->parent,
+                                      .cookie = layout->binary};
+  return bpf_ringbuf_output(&ring, (void*)&record, sizeof record, BPF_RB_FORCE_WAKEUP);
+}

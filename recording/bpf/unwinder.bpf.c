@@ -1,0 +1,405 @@
+// The programs.  They run on a counter's samples, on switches of tasks, and when processes start
+// and end.
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+#include "recording/bpf/locks.bpf.h"
+#include "recording/bpf/samples.bpf.h"
+#include "recording/bpf/wakers.bpf.h"
+
+char program_license[] SEC("license") = "Dual MIT/GPL";
+
+// --- Samples ----------------------------------------------------------------------------------
+
+/// Returns the cookie of the counter, or of the counter from which it was inherited.  The kernel
+/// does not inherit the cookie (as of Linux 6.18).
+static __always_inline uint64_t cookie_of(struct bpf_perf_event_data* context) {
+  const uint64_t cookie = bpf_get_attach_cookie(context);
+  if (cookie)
+    return cookie;
+  const struct bpf_perf_event_data_kern* of_kernel = (const void*)context;
+  return BPF_CORE_READ(of_kernel, event, parent, bpf_cookie);
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data* context) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct Counts* counted = counts_of_cpu();
+  struct Scratch* scratch = scratch_of_cpu(kOfSample);
+  if (is_paused || task->tgid == 0 || !counted || !scratch || !is_target(task->tgid))
+    return 0;
+  scratch->record.ip = context->regs[16];
+  scratch->record.period = context->sample_period;
+  scratch->record.cookie = cookie_of(context);
+  scratch->record.is_kernel_mode = (context->regs[17] & 3) == 0;
+  if (!take_sample(context, task, scratch, counted, with_kernel_stacks))
+    ++counted->ring_full;
+  return 0;  // the counter's own buffer gets no record
+}
+
+/// Returns a scratch that no other program uses; null if all are in use.
+static __always_inline struct Scratch* take_hit_scratch(void) {
+  const uint32_t first = bpf_get_smp_processor_id() * kHitScratches;
+#pragma unroll
+  for (uint32_t i = 0; i < kHitScratches; ++i) {
+    const uint32_t number = first + i;
+    struct Scratch* scratch = bpf_map_lookup_elem(&hit_scratches, &number);
+    if (scratch && !__sync_val_compare_and_swap(&scratch->is_busy, 0, 1))
+      return scratch;
+  }
+  return 0;
+}
+
+/// Returns the lowest `bytes` of a word, extended.
+static __always_inline uint64_t extend(uint64_t word, uint32_t bytes, uint32_t is_signed) {
+  const uint32_t unused_bits = (64 - 8 * bytes) & 63;
+  word <<= unused_bits;
+  return is_signed ? (uint64_t)((int64_t)word >> unused_bits) : word >> unused_bits;
+}
+
+/// Returns the weight of a hit; user space counts a negative one as 0.
+static __always_inline uint64_t weight_of(const struct pt_regs* regs, uint64_t cookie) {
+  const struct HitWeight* weight = bpf_map_lookup_elem(&hit_weights, &cookie);
+  if (!weight)
+    return 1;
+  if (weight->kind == kHitConstant)
+    return weight->offset;
+  uint64_t word = 0;
+  const uint64_t from = (uint64_t)regs + 8ULL * kPlacesInPtRegs[weight->reg & 15];
+  if (bpf_probe_read_kernel(&word, sizeof word, (const void*)from))
+    return 0;
+  if (weight->kind == kHitMemory) {
+    const void* at = (const void*)(word + weight->offset);
+    word = 0;
+    uint32_t bytes = weight->bytes;
+    KEEP(bytes);
+    if (bytes == 0 || bytes > sizeof word || bpf_probe_read_user(&word, bytes, at))
+      return 0;
+  }
+  return extend(word, weight->bytes, weight->is_signed);
+}
+
+/// Runs whenever a thread passes a probe, on any CPU: uprobes and kprobes.
+SEC("kprobe")
+int on_hit(struct pt_regs* context) {
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct Counts* counted = counts_of_cpu();
+  if (is_paused || task->tgid == 0 || !counted || !is_target(task->tgid))
+    return 0;
+  struct Scratch* scratch = take_hit_scratch();
+  bool is_sent = false;
+  if (scratch) {
+    scratch->record.ip = context->ip;
+    scratch->record.cookie = bpf_get_attach_cookie(context);
+    scratch->record.period =
+        weight_of((const struct pt_regs*)bpf_task_pt_regs(task), scratch->record.cookie);
+    scratch->record.is_kernel_mode = (context->cs & 3) == 0;
+    is_sent = take_sample(context, task, scratch, counted,
+                          with_kernel_stacks && scratch->record.is_kernel_mode);
+    *(volatile uint32_t*)&scratch->is_busy = 0;
+  }
+  if (!is_sent)
+    __sync_fetch_and_add(&counted->ring_full, 1);
+  return 0;  // the counter's own buffer gets no record
+}
+
+// --- Switches ---------------------------------------------------------------------------------
+
+/// include/linux/sched.h: TASK_DEAD, TASK_IDLE; TASK_REPORT_IDLE, which is the same as TASK_DEAD.
+enum {
+  kTaskInterruptible = 0x1,
+  kTaskUninterruptible = 0x2,
+  kTaskDead = 0x80,
+  kTaskReportIdle = 0x80,
+  kTaskStates = 0xff,
+  kTaskIdle = 0x402
+};
+
+/// Returns the state as ps(1) and the tracepoint report it.  States from TASK_NOLOAD on are
+/// variants of others (include/linux/sched.h, __task_state_index()).
+static __always_inline uint32_t told_state(uint32_t state) {
+  if ((state & kTaskIdle) == kTaskIdle)
+    return kTaskReportIdle;
+  return state && !(state & kTaskStates) ? kTaskUninterruptible : state & kTaskStates;
+}
+
+static __always_inline bool is_wanted_state(uint32_t state) {
+  return state == 0 ? state_mask & 1 : (state_mask >> 1 & state) != 0;
+}
+
+/// Returns the number of the sum that has this key; 0 if there is no room.
+__attribute__((noinline)) uint32_t number_sum(const struct SumKey* key) {
+  if (!key)
+    return 0;
+  const uint32_t* known = bpf_map_lookup_elem(&sum_numbers, key);
+  if (known)
+    return *known;
+  if (next_sum > max_sums)
+    return 0;
+  const uint32_t number = __sync_fetch_and_add(&next_sum, 1);
+  struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, &number);
+  if (!keyed || bpf_map_update_elem(&sum_numbers, key, &number, BPF_NOEXIST))
+    return 0;
+  keyed->key = *key;
+  return number;
+}
+
+static __always_inline bool is_same_key(const struct SumKey* a, const struct SumKey* b) {
+  const uint64_t* x = (const void*)a;
+  const uint64_t* y = (const void*)b;
+  return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3];
+}
+
+/// Adds to the sum of the thread's wait.  Only one of its waits ends at a time.
+static __always_inline void add(struct ThreadState* thread, uint64_t ns, uint64_t now) {
+  const struct SumKey* key = &thread->key;
+  const uint32_t hash =
+      key->user_stack + key->kernel_stack + key->waker + key->state + (uint32_t)(key->lock >> 3);
+  uint32_t* number = &thread->sums[hash & (kThreadSums - 1)];
+  struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, number);
+  if (!keyed || !is_same_key(&keyed->key, key)) {
+    const uint32_t found = number_sum(key);
+    keyed = found ? bpf_map_lookup_elem(&sums, &found) : 0;
+    if (keyed)
+      *number = found;
+  }
+  if (keyed) {
+    keyed->sum.ns += ns;
+    keyed->sum.last_ns = now;
+    *(volatile uint64_t*)&keyed->sum.count += 1;  // last: see KeyedSum
+    return;
+  }
+  struct Counts* counted = counts_of_cpu();
+  if (counted) {
+    ++counted->sums_full;
+    counted->sums_full_ns += ns;
+  }
+}
+
+/// Whether the stack of a waker of the thread's wait was forwarded.
+static __always_inline bool has_forwarded_waker(const struct ThreadState* thread) {
+  uint64_t times = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < kMaxWakers; ++i)
+    times |= thread->waking.copied_ns[i];
+  return thread->key.waker && times;
+}
+
+/// Reports the end of a wait of which a stack was forwarded; false if there was no room.
+static __always_inline bool tell_end(const struct ThreadState* thread, uint64_t since_ns,
+                                     uint64_t now) {
+  struct {
+    struct SampleRecord record;
+    struct EndedWait ended;
+  } end = {.record = {.kind = kRecordWaitEnded,
+                      .time_ns = now,
+                      .tgid = thread->key.tgid,
+                      .tid = thread->key.tid},
+           .ended = {.key = thread->key, .since_ns = since_ns}};
+  if (thread->key.waker)
+#pragma unroll
+    for (uint32_t i = 0; i < kMaxWakers; ++i)
+      end.ended.copied_ns[i] = thread->waking.copied_ns[i];
+  return !bpf_ringbuf_output(&ring, (void*)&end, sizeof end, 0);
+}
+
+static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
+  const uint64_t since_ns = thread->since_ns;
+  const uint64_t ns = now - since_ns;
+  thread->since_ns = 0;
+  thread->key.waker = thread->key.state ? thread->waker : 0;
+  if (only_locks)
+    thread->key.lock |= thread->ended_by_exit;
+  thread->ended_by_exit = 0;
+  if (max_wakers > 1) {
+    thread->woken_ns = now;
+    if (!thread->waker)
+      thread->waking.count = 0;
+  }
+  thread->waker = 0;
+  if (ns < min_ns || ns > max_ns)
+    return;
+  if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
+      tell_end(thread, since_ns, now))
+    return;
+  add(thread, ns, now);
+}
+
+/// Ends the wait of a task that leaves its CPU and was not seen to return to one (tracing may be
+/// off on that CPU).  The task is assumed to have returned as long ago as it has run since.
+static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t ran_ns,
+                                            uint64_t now) {
+  uint64_t since_then = ran_ns - thread->ran_ns;
+  const uint64_t most = now - thread->since_ns;
+  if (since_then > most)
+    since_then = most;
+  struct Counts* counted = counts_of_cpu();
+  if (counted) {
+    ++counted->missed;
+    counted->missed_ns += most - since_then;
+  }
+  end_wait(thread, now - since_then);
+}
+
+/// Handles a task that leaves its CPU, on which it is still the current one.
+static __always_inline void leave(void* context, struct task_struct* task, uint32_t state,
+                                  uint64_t now) {
+  const uint32_t tgid = task->tgid;
+  if (tgid == 0)
+    return;
+  // Only targets' threads have storage, so these are not checked again.
+  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
+  const uint64_t ran_ns = task->se.sum_exec_runtime;
+  if (thread && thread->since_ns)
+    end_unseen_wait(thread, ran_ns, now);
+  if ((state & kTaskDead) || !is_wanted_state(told_state(state)))
+    return;
+  const bool is_user = task->mm && !(task->flags & PF_KTHREAD);
+  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
+  // A page fault on the way to the wait cannot be interrupted by signals.
+  if (only_locks && !((state & kTaskInterruptible) && is_user && waits_for_futex(regs)))
+    return;
+  struct Counts* counted = counts_of_cpu();
+  struct Scratch* scratch = scratch_of_cpu(kOfSwitch);
+  if (!counted || !scratch || (!is_user && !with_kernel_threads))
+    return;
+  if (!thread) {
+    if (!is_target(tgid))
+      return;
+    thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  }
+  if (!thread) {
+    ++counted->no_storage;
+    return;
+  }
+  thread->key.tgid = tgid;
+  thread->key.tid = task->pid;
+  thread->key.state = told_state(state);
+  thread->ran_ns = ran_ns;
+  thread->key.kernel_stack =
+      with_kernel_stacks ? take_kernel_stack(context, scratch, thread, counted) : 0;
+  thread->key.program = task->self_exec_id;
+  thread->key.user_stack = 0;
+  thread->key.waker = 0;
+  thread->key.lock = only_locks ? futex_of(regs) & ~1ULL : 0;
+  thread->is_passed_on = 0;
+  if (is_user && with_user_stacks) {
+    thread->key.user_stack = take_user_stack(scratch, thread, counted, tgid);
+    scratch->record.user_stack = thread->key.user_stack;
+    scratch->record.kernel_stack = thread->key.kernel_stack;
+    if (pass_on == kPassUnfinished && is_for_user_space(scratch->stop))
+      thread->is_passed_on = forward_stack(scratch, kRecordPassedOn, counted, now);
+  }
+  thread->since_ns = now;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_struct* next,
+             unsigned int prev_state) {
+  const uint64_t now = bpf_ktime_get_ns();
+  leave(ctx, prev, preempt ? 0 : prev_state, now);
+  if (next->tgid == 0 || (!next->mm && !with_kernel_threads))
+    return 0;
+  struct ThreadState* thread = bpf_task_storage_get(&threads, next, 0, 0);
+  if (!thread || !thread->since_ns)
+    return 0;
+  end_wait(thread, now);
+  return 0;
+}
+
+/// A waker may be seen before its task, which is about to leave its CPU, has left it.
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct* task) {
+  if (only_locks && !waits_for_futex((const struct pt_regs*)bpf_task_pt_regs(task)))
+    return 0;
+  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
+  struct Counts* counted = counts_of_cpu();
+  struct Scratch* scratch = scratch_of_cpu(kOfWaking);
+  if (thread && counted && scratch && task->pid != 0)
+    thread->waker = take_waker(ctx, task, thread, scratch, counted);
+  return 0;
+}
+
+/// Writes the tasks that are off their CPUs.
+SEC("iter/task")
+int on_each_task(struct bpf_iter__task* context) {
+  struct task_struct* task = context->task;
+  if (!task)
+    return 0;
+  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
+  if (!thread || !thread->since_ns || (task->flags & PF_EXITING))
+    return 0;
+  struct Outstanding outstanding = {.key = thread->key, .since_ns = thread->since_ns};
+  if (outstanding.since_ns)
+    bpf_seq_write(context->meta->seq, &outstanding, sizeof outstanding);
+  return 0;
+}
+
+// --- Processes --------------------------------------------------------------------------------
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct* task) {
+  const uint32_t tgid = task->tgid;
+  struct ExecTimes* times = bpf_map_lookup_elem(&execs, &tgid);
+  const uint64_t now = bpf_ktime_get_ns();
+  if (times) {
+    times->renamed_ns = now;
+    return 0;
+  }
+  const struct ExecTimes first = {.renamed_ns = now};
+  struct Counts* counted = counts_of_cpu();
+  if (bpf_map_update_elem(&execs, &tgid, &first, BPF_NOEXIST) && counted)
+    ++counted->execs_full;
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct* task) {
+  const uint32_t tgid = task->tgid;
+  follow_exec(tgid);
+  struct ExecTimes* times = bpf_map_lookup_elem(&execs, &tgid);
+  if (times)
+    times->exec_ns = times->renamed_ns;
+  else
+    bpf_map_delete_elem(&processes, &tgid);
+  bpf_map_delete_elem(&scripts, &tgid);
+  // Its first wait may come before a sample, or before user space knows it.
+  if (with_scripts && (!only_targets || is_started_target(tgid)))
+    find_program_script(task);
+  struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
+  if (process)
+    process->of_kernel = kNotChecked;
+  __sync_fetch_and_add(&changes_seen, 1);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
+  const uint32_t tgid = child->tgid;
+  const uint32_t parent_tgid = parent->tgid;
+  if (tgid == parent_tgid)
+    return 0;
+  struct Counts* counted = counts_of_cpu();
+  if (only_targets && !follow_fork(parent_tgid, tgid) && counted)
+    ++counted->targets_full;
+  struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &parent_tgid);
+  if (process && is_up_to_date(process, parent_tgid))
+    bpf_map_update_elem(&processes, &tgid, process, BPF_NOEXIST);
+  fork_script(parent_tgid, tgid);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct* task) {
+  const uint32_t tgid = task->tgid;
+  if (task->signal->live.counter != 0)
+    return 0;
+  bpf_map_delete_elem(&processes, &tgid);
+  bpf_map_delete_elem(&execs, &tgid);
+  bpf_map_delete_elem(&scripts, &tgid);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct* task) {
+  forget_freed(task);
+  return 0;
+}

@@ -1,0 +1,111 @@
+// Records the waker of a task: the current thread, with its stacks.  The real waker may have
+// interrupted that thread.  Only the kernel's stack shows this, to a reader with the kernel's
+// symbols.
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+#pragma once
+
+#include "recording/bpf/kernel_stack.bpf.h"
+#include "recording/bpf/locks.bpf.h"
+#include "recording/bpf/samples.bpf.h"
+
+static __always_inline uint64_t hash_words(uint64_t hash, const uint64_t* words) {
+  hash = (hash ^ words[0] ^ words[1] * 0x9e3779b97f4a7c15ULL) * 0x9e3779b97f4a7c15ULL;
+  return hash ^ hash >> 29;
+}
+
+/// Returns the number of the wakers; 0 if there is no room.
+static __always_inline uint32_t number_wakers(const struct Waking* waking, struct Scratch* scratch,
+                                              struct Counts* counted) {
+  uint64_t hash = 0;
+#pragma unroll
+  for (uint32_t i = 0; i < 2 * kMaxWakers; i += 2) {
+    if (i < waking->count)
+      hash = hash_words(hash, &waking->words[i]);
+    scratch->words[i + 1] = waking->words[i];
+    scratch->words[i + 2] = waking->words[i + 1];
+  }
+  scratch->count = waking->count;
+  scratch->stop = kStopEndOfStack;
+  scratch->header_bits = kHeaderWaker;
+  scratch->script_words = 0;
+  scratch->hash = hash;
+  const uint32_t number = number_stack(scratch);
+  if (!number)
+    ++counted->stacks_full;
+  return number;
+}
+
+/// Returns the number of the single waker.
+static __always_inline uint32_t number_waker(struct ThreadState* thread, struct Scratch* scratch,
+                                             struct Counts* counted) {
+  const uint64_t* words = thread->waking.words;
+  struct KnownWaker* known = &thread->known_wakers[hash_words(0, words) & (kThreadWakers - 1)];
+  if (known->number && known->words[0] == words[0] && known->words[1] == words[1])
+    return known->number;
+  const uint32_t number = number_wakers(&thread->waking, scratch, counted);
+  known->words[0] = words[0];
+  known->words[1] = words[1];
+  known->number = number;
+  return number;
+}
+
+/// Adds the wakers of the current thread, which was woken while `thread` waited.
+static __always_inline void add_earlier_wakers(struct Waking* waking,
+                                               const struct Waking* earlier) {
+#pragma unroll
+  for (uint32_t i = 2; i < 2 * kMaxWakers; ++i)
+    waking->words[i] = i < 2 * max_wakers ? earlier->words[i - 2] : 0;
+#pragma unroll
+  for (uint32_t i = 1; i < kMaxWakers; ++i)
+    waking->copied_ns[i] = i < max_wakers ? earlier->copied_ns[i - 1] : 0;
+  const uint64_t most = 2 * (max_wakers - 1);
+  waking->count += earlier->count < most ? earlier->count : most;
+}
+
+/// Forwards the current thread's stack if it has ended early in the scratch.  Returns when; 0 if it
+/// was not forwarded.  Outside of system calls, an interrupt has probably ended the wait.
+static __always_inline uint64_t forward_waker(struct Scratch* scratch, uint32_t user_stack,
+                                              struct Counts* counted) {
+  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
+  if (pass_on != kPassUnfinished || !is_for_user_space(scratch->stop) || (int64_t)regs->orig_ax < 0)
+    return 0;
+  scratch->record.user_stack = user_stack;
+  scratch->record.kernel_stack = 0;
+  const uint64_t now = bpf_ktime_get_ns();
+  return forward_stack(scratch, kRecordPassedWaker, counted, now) ? now : 0;
+}
+
+/// Returns the number of the waker of `task`, whose state is `thread`; 0 if there is no room.
+static __always_inline uint32_t take_waker(void* context, struct task_struct* task,
+                                           struct ThreadState* thread, struct Scratch* scratch,
+                                           struct Counts* counted) {
+  struct task_struct* current = bpf_get_current_task_btf();
+  struct Waking* waking = &thread->waking;
+  waking->count = 2;
+#pragma unroll
+  for (uint32_t i = 0; i < kMaxWakers; ++i)
+    waking->copied_ns[i] = 0;
+  thread->ended_by_exit = (current->flags & PF_EXITING) != 0;
+  if (only_locks && !releases_futex(current)) {
+    waking->words[0] = other_end_of_wait(task, (const struct pt_regs*)bpf_task_pt_regs(task));
+    waking->words[1] = 0;
+    return number_waker(thread, scratch, counted);
+  }
+  struct ThreadState* of_current = bpf_task_storage_get(&threads, current, 0, 0);
+  uint64_t user_stack = 0;
+  if (with_user_stacks && current->mm && !(current->flags & PF_KTHREAD)) {
+    user_stack = take_user_stack(scratch, of_current, counted, current->tgid);
+    waking->copied_ns[0] = forward_waker(scratch, user_stack, counted);
+  }
+  const uint64_t kernel_stack = only_locks ? 0 : unwind_kernel_stack(context, scratch, counted);
+  waking->words[0] = (uint64_t)current->tgid << 32 | (uint32_t)current->pid;
+  waking->words[1] = user_stack << 32 | kernel_stack;
+  if (max_wakers < 2)
+    return number_waker(thread, scratch, counted);
+#pragma unroll
+  for (uint32_t i = 2; i < 2 * kMaxWakers; ++i)
+    waking->words[i] = 0;
+  if (of_current && thread->since_ns && of_current->woken_ns > thread->since_ns)
+    add_earlier_wakers(waking, &of_current->waking);
+  return number_wakers(waking, scratch, counted);
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "recording/counters/event_name.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/parse_number.h"
+#include "base/quote.h"
+#include "recording/probes/probe_name.h"
+#include "stream/records/tracepoint.h"
+
+namespace pe::recording {
+namespace {
+
+[[noreturn]] void refuse(const std::string& text, std::string_view problem) {
+  throw UsageError(fmt::format("--event: {}: {}", in_quotes(text), problem));
+}
+
+bool is_word(std::string_view text) {
+  return !text.empty() && !text.starts_with('.') &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '-' || c == '.';
+         });
+}
+
+/// Parses "12" or "0x1f".
+std::optional<std::uint64_t> parse_value(std::string_view text) {
+  constexpr int kHex = 16;
+  if (text.starts_with("0x"))
+    return parse_number<std::uint64_t>(text.substr(2), kHex);
+  return parse_number<std::uint64_t>(text);
+}
+
+/// Parses "u", "kpp" and so on; nullopt if there is another letter, or a fourth "p".
+std::optional<EventModifiers> parse_modifiers(std::string_view letters) {
+  constexpr unsigned kMostPrecise = 3;
+  EventModifiers modifiers;
+  for (const char letter : letters) {
+    if (letter == 'u')
+      modifiers.user = true;
+    else if (letter == 'k')
+      modifiers.kernel = true;
+    else if (letter == 'h')
+      modifiers.hypervisor = true;
+    else if (letter == 'p' && modifiers.precise < kMostPrecise)
+      ++modifiers.precise;
+    else
+      return std::nullopt;
+  }
+  return letters.empty() ? std::nullopt : std::optional(modifiers);
+}
+
+EventModifiers read_modifiers(const std::string& text, std::string_view letters) {
+  const auto modifiers = parse_modifiers(letters);
+  if (!modifiers)
+    refuse(text, fmt::format("no such modifiers: {}: use u, k, h, and p up to three times",
+                             in_quotes(letters)));
+  return *modifiers;
+}
+
+/// Parses "PMU/TERMS/", "PMU/TERMS/u" or "PMU/TERMS/:u".
+EventName parse_pmu_event(const std::string& text) {
+  const auto first = text.find('/'), last = text.rfind('/');
+  EventName event{.kind = EventName::Kind::kPmu, .name = text.substr(0, first)};
+  if (last == first || !is_word(event.name))
+    refuse(text, "write PMU/TERM=VALUE,.../");
+  auto terms = parse_terms(std::string_view(text).substr(first + 1, last - first - 1));
+  if (!terms)
+    refuse(text, "its terms must look like event=0x3c,umask=0x1");
+  event.terms = std::move(*terms);
+  std::string_view letters = std::string_view(text).substr(last + 1);
+  if (letters.starts_with(':'))
+    letters.remove_prefix(1);
+  else if (letters.empty())
+    return event;
+  event.modifiers = read_modifiers(text, letters);
+  return event;
+}
+
+/// Returns the config of "r1a8"; nullopt if that is not a raw event.
+std::optional<std::uint64_t> parse_raw(std::string_view name) {
+  constexpr int kHex = 16;
+  if (!name.starts_with('r'))
+    return std::nullopt;
+  return parse_number<std::uint64_t>(name.substr(1), kHex);
+}
+
+bool is_known(const std::string& name) {
+  perf_event_attr attr{};
+  return stream::set_event(attr, name);
+}
+
+/// Returns where the modifiers start, after their colon; npos if there are none.  "a:u" is an event
+/// with a modifier, "a:sched_switch" a tracepoint.
+std::size_t find_modifiers(const std::string& text) {
+  const auto first = text.find(':'), last = text.rfind(':');
+  if (first == text.npos)
+    return text.npos;
+  const std::string before = text.substr(0, last);
+  const bool is_tracepoint = first == last && stream::is_tracepoint_name(text) &&
+                             !is_known(before) && !parse_raw(before) &&
+                             !parse_modifiers(std::string_view(text).substr(last + 1));
+  return is_tracepoint ? text.npos : last + 1;
+}
+
+/// Returns the length up to the first comma that is not between slashes.
+std::size_t length_of_event(std::string_view list) {
+  bool is_in_terms = false;
+  std::size_t at = 0;
+  for (; at < list.size() && (list[at] != ',' || is_in_terms); ++at)
+    is_in_terms = is_in_terms != (list[at] == '/');
+  return at;
+}
+
+}  // namespace
+
+std::vector<std::string> split_events(std::string_view list) {
+  std::vector<std::string> events;
+  for (;;) {
+    const std::size_t length = is_probe(list) ? length_of_probe(list) : length_of_event(list);
+    events.emplace_back(list.substr(0, length));
+    if (length == list.size())
+      return events;
+    list.remove_prefix(length + 1);
+  }
+}
+
+EventName parse_event(const std::string& text) {
+  if (text.empty())
+    throw UsageError("--event: an event has no name");
+  if (is_probe(text)) {
+    (void)parse_probe(text);
+    return {.kind = EventName::Kind::kProbe, .name = text};
+  }
+  if (text.find('/') != text.npos)
+    return parse_pmu_event(text);
+  EventName event;
+  const std::size_t letters = find_modifiers(text);
+  event.name = text.substr(0, letters == text.npos ? text.npos : letters - 1);
+  if (letters != text.npos)
+    event.modifiers = read_modifiers(text, std::string_view(text).substr(letters));
+  if (stream::is_tracepoint_name(event.name)) {
+    event.kind = EventName::Kind::kTracepoint;
+  } else if (const auto raw = parse_raw(event.name)) {
+    event.kind = EventName::Kind::kRaw;
+    event.raw = *raw;
+  } else if (!is_word(event.name)) {
+    refuse(text, "not the name of an event (see perf list)");
+  }
+  return event;
+}
+
+std::optional<std::vector<EventTerm>> parse_terms(std::string_view text) {
+  std::vector<EventTerm> terms;
+  for (;;) {
+    const std::string_view term = text.substr(0, text.find(','));
+    const auto equals = term.find('=');
+    EventTerm& added = terms.emplace_back(EventTerm{.name = std::string(term.substr(0, equals))});
+    if (!is_word(added.name))
+      return std::nullopt;
+    if (equals != term.npos) {
+      added.value = parse_value(term.substr(equals + 1));
+      if (!added.value)
+        return std::nullopt;
+    }
+    if (term.size() == text.size())
+      return terms;
+    text.remove_prefix(term.size() + 1);
+  }
+}
+
+std::optional<TermBits> TermBits::parse(std::string_view text) {
+  constexpr unsigned kWordBits = 64;
+  const auto colon = text.find(':');
+  const auto word = config_word(text.substr(0, colon));
+  if (colon == text.npos || !word)
+    return std::nullopt;
+  TermBits bits;
+  bits.word_ = *word;
+  text.remove_prefix(colon + 1);
+  for (;;) {
+    const std::string_view part = text.substr(0, text.find(','));
+    const auto dash = part.find('-');
+    const auto first = parse_number<unsigned>(part.substr(0, dash));
+    const auto last = dash == part.npos ? first : parse_number<unsigned>(part.substr(dash + 1));
+    if (!first || !last || *first > *last || *last >= kWordBits)
+      return std::nullopt;
+    bits.ranges_.push_back({*first, *last});
+    if (bits.count() > kWordBits)
+      return std::nullopt;
+    if (part.size() == text.size())
+      return bits;
+    text.remove_prefix(part.size() + 1);
+  }
+}
+
+unsigned TermBits::count() const noexcept {
+  unsigned count = 0;
+  for (const Range& range : ranges_)
+    count += range.last - range.first + 1;
+  return count;
+}
+
+bool TermBits::set(perf_event_attr& attr, std::uint64_t value) const {
+  constexpr unsigned kWordBits = 64;
+  if (count() < kWordBits && value >> count() != 0)
+    return false;
+  std::uint64_t word = get_config(attr, word_);
+  for (const Range& range : ranges_)
+    for (unsigned bit = range.first; bit <= range.last; ++bit) {
+      word = (word & ~(std::uint64_t{1} << bit)) | ((value & 1) << bit);
+      value >>= 1U;
+    }
+  set_config(attr, word_, word);
+  return true;
+}
+
+std::uint64_t get_config(const perf_event_attr& attr, unsigned word) {
+  return word == 0 ? attr.config : word == 1 ? attr.config1 : attr.config2;
+}
+
+void set_config(perf_event_attr& attr, unsigned word, std::uint64_t value) {
+  if (word == 0)
+    attr.config = value;
+  else if (word == 1)
+    attr.config1 = value;
+  else
+    attr.config2 = value;
+}
+
+std::optional<unsigned> config_word(std::string_view name) {
+  if (name == "config")
+    return 0;
+  if (name == "config1")
+    return 1;
+  return name == "config2" ? std::optional(2U) : std::nullopt;
+}
+
+}  // namespace pe::recording

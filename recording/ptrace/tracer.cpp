@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "recording/ptrace/tracer.h"
+
+#include <sys/ptrace.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/clock.h"
+#include "recording/sample_source.h"
+
+namespace pe::recording {
+
+Tracer::Tracer(const Request& request, EngineRecords& records, TracerOrders& orders)
+    : request_(request),
+      records_(records),
+      orders_(orders),
+      stop_times_(std::max(kNsPerSecond / kMostHz, kNsPerSecond / request.frequency_hz)),
+      threads_(stop_times_, records, *orders.child),
+      stopper_(request, *records.scripts()),
+      random_(static_cast<std::minstd_rand::result_type>(monotonic_ns())) {
+  orders_.interval_ns = stop_times_.interval_ns();
+}
+
+void Tracer::run() {
+  std::uint64_t due_ns = monotonic_ns();
+  std::uint64_t next_ns = due_ns;
+  while (!orders_.is_ending) {
+    stopper_.wait_until(orders_.is_sampling ? next_ns : monotonic_ns() + kNsPerSecond);
+    sample_stopped();
+    if (!orders_.is_sampling || monotonic_ns() < next_ns)
+      continue;
+    scan();
+    // Scans that we missed while we waited for a CPU are compensated gradually.
+    constexpr std::uint64_t kMostMissed = 16;
+    const std::uint64_t now_ns = monotonic_ns();
+    const std::uint64_t period = stop_times_.interval_ns();
+    due_ns = std::max(due_ns, now_ns - kMostMissed * period) + next_interval_ns();
+    next_ns = std::max(due_ns, now_ns + period / 4);
+  }
+}
+
+/// Returns a random interval, from a half to one and a half of the period.
+std::uint64_t Tracer::next_interval_ns() {
+  const std::uint64_t period = stop_times_.interval_ns();
+  orders_.interval_ns = period;
+  orders_.scan_ns =
+      is_crowded() ? static_cast<std::uint64_t>(stop_times_.mean_scan_ns()) : std::uint64_t{0};
+  orders_.threads = threads_.threads().size();
+  orders_.mean_stop_ns = stop_times_.stops() > 0 ? stop_times_.total_ns() / stop_times_.stops() : 0;
+  return period / 2 + std::uniform_int_distribution<std::uint64_t>(0, period)(random_);
+}
+
+void Tracer::scan() {
+  const std::uint64_t before_ns = own_cpu_ns();
+  wanted_.clear();
+  for (auto& [tid, thread] : threads_.threads())
+    if (is_wanted(thread, monotonic_ns()))
+      wanted_.push_back(tid);
+  stop_times_.add_round(own_cpu_ns() - before_ns);
+  for (const pid_t tid : wanted_)
+    if (!orders_.is_ending)
+      stop(tid);
+  stopper_.leave_cpu();
+}
+
+/// Whether there are so many threads that a scan takes longer than the kernel's figures are old.
+/// Those that run now are then a few of all that have run since the last scan, and are not found.
+bool Tracer::is_crowded() const {
+  return request_.clock == Clock::kCpu && stop_times_.is_crowded();
+}
+
+/// Returns whether the thread must be stopped now.
+bool Tracer::is_wanted(TracedThread& thread, std::uint64_t now_ns) {
+  if (thread.state != TracedThread::State::kRunning)
+    return false;
+  const bool is_wall = request_.clock == Clock::kWall;
+  const std::uint64_t waited_before_ns = thread.seen.waited_ns;
+  const bool has_run = thread.update_times();
+  if (waited_before_ns != 0)
+    stop_times_.add_wait(thread.seen.waited_ns - waited_before_ns);
+  // A thread that slept, and has had no CPU since, still sleeps.
+  if (!has_run && !is_wall && (!thread.was_runnable || is_crowded()))
+    return false;
+  const auto seen = thread.files.state();
+  if (!seen)
+    return false;
+  thread.was_runnable = seen->state == 'R';
+  thread.cpu = seen->cpu;
+  if (thread.was_runnable)
+    return is_wall || thread.credit.is_due(stop_times_.interval_ns());
+  const bool is_asleep = seen->state == 'S' || seen->state == 'D' || seen->state == 'I';
+  return is_wall && is_asleep && !repeat_last(thread, now_ns);
+}
+
+/// Writes a sleeping thread's last sample again, if the thread is still in the same place.
+bool Tracer::repeat_last(TracedThread& thread, std::uint64_t now_ns) {
+  if (!stopper_.is_unchanged(thread))
+    return false;
+  CopiedSample again = thread.last->sample;
+  again.stack = thread.last->stack;
+  again.script = &thread.last->script;
+  again.time_ns = now_ns;
+  again.period_ns = now_ns - thread.sampled_ns;
+  thread.sampled_ns = now_ns;
+  records_.sample(again);
+  return true;
+}
+
+/// Asks a thread to stop, and waits a little for that before the next one is asked.  Otherwise the
+/// thread would stay stopped until our next check.
+void Tracer::stop(pid_t tid) {
+  TracedThread* thread = threads_.find(tid);
+  if (!thread || thread->state != TracedThread::State::kRunning)
+    return;
+  const bool is_in_turn = is_crowded();
+  if (!is_in_turn && thread->was_runnable && !stopper_.preempt(*thread) &&
+      request_.clock == Clock::kCpu)
+    return;
+  thread->asked_ns = monotonic_ns();
+  if (::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0)
+    return;
+  thread->state = TracedThread::State::kAsked;
+  if (is_in_turn)
+    return;  // it stops when it has a CPU again
+  constexpr std::uint64_t kPatienceNs = 1'000'000;
+  const std::uint64_t until_ns = thread->asked_ns + kPatienceNs;
+  for (; thread && thread->state == TracedThread::State::kAsked && monotonic_ns() < until_ns &&
+         !orders_.is_ending;
+       thread = threads_.find(tid)) {
+    stopper_.wait_until(until_ns);
+    sample_stopped();
+  }
+}
+
+void Tracer::sample_stopped() {
+  while (TracedThread* const thread = threads_.next_stopped())
+    sample(*thread);
+}
+
+void Tracer::sample(TracedThread& thread) {
+  const std::optional<CopiedSample> sample = stopper_.copy(thread);
+  if (!sample)
+    return;
+  const std::uint64_t began_ns = stopper_.stop_began_ns();
+  stop_times_.add_stop(sample->time_ns - std::max(thread.asked_ns, began_ns), !is_crowded());
+  const std::uint64_t waited_before_ns = thread.seen.waited_ns;
+  thread.update_times();
+  stop_times_.add_wait(thread.seen.waited_ns - waited_before_ns);
+  // The time when the thread lost its CPU, to us or earlier to another thread.
+  constexpr std::uint64_t kSlackNs = 200'000;
+  const std::uint64_t lost_cpu_ns = began_ns - (thread.seen.waited_ns - waited_before_ns);
+  const bool was_waiting = thread.was_runnable && lost_cpu_ns + kSlackNs < thread.arrived_ns;
+  // In a crowd, all that are asked have waited.  They stop where they lost their CPU.
+  if (was_waiting && request_.clock == Clock::kCpu && !is_crowded())
+    return;
+  write(thread, *sample);
+  stopper_.look_up_stack(thread, *sample);
+}
+
+void Tracer::write(TracedThread& thread, CopiedSample sample) {
+  const bool is_wall = request_.clock == Clock::kWall;
+  sample.period_ns =
+      is_wall ? sample.time_ns - thread.sampled_ns : thread.credit.take(stop_times_.interval_ns());
+  thread.sampled_ns = sample.time_ns;
+  sampled_ns_ += sample.period_ns;
+  if (is_wall)
+    thread.last = std::make_unique<KeptSample>(
+        KeptSample{sample,
+                   {sample.stack.begin(), sample.stack.end()},
+                   sample.script != nullptr ? *sample.script : languages::ScriptFrames{}});
+  records_.sample(sample);
+}
+
+}  // namespace pe::recording

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "recording/stream/recorded_stream.h"
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "objects/file_identity.h"
+#include "recording/stream/synthesize.h"
+#include "stream/script_mapping.h"
+#include "stream/user_copy.h"
+
+namespace pe::recording {
+
+RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr,
+                               const Request& request, Budget& budget, unwind::TableStore* tables)
+    : writer_(writer),
+      budget_(budget),
+      attr_(attr),
+      runtimes_([this](auto pid, auto number,
+                       const auto& function) { write_function(pid, number, function); },
+                budget),
+      memory_(budget) {
+  if (stream::has_user_copy(attr) && !request.keep_stacks)
+    unwinder_.emplace(
+        history_, unwind::UnwindOptions{
+                      .match = objects::FileMatch::kSameInode,
+                      .may_continue = request.may_continue,
+                      .stack_at = [this](auto pid, auto avma) { return mapped_.at(pid, avma); },
+                      .code_at = [this](auto pid, auto avma,
+                                        auto into) { return memory_.read_code(pid, avma, into); },
+                      .runtime_code = &runtimes_,
+                      .budget = &budget});
+  if (request.may_keep_binaries && attr.build_id != 0)
+    keeper_.emplace(objects::BuildIdCache::of_user(), request.trusts_all_binaries);
+  if (tables != nullptr)
+    tables_.emplace(history_, *tables, objects::FileMatch::kSameInode,
+                    unwind::PackedImages::Limits::usual(), &budget);
+  continues_stacks_ = unwinder_ && request.may_continue;
+}
+
+void RecordedStream::expect_program(const std::string& path) {
+  if (!unwinder_)
+    return;
+  if (const auto program = objects::open_program(path);
+      program && runtimes_.may_have(program->path))
+    runtimes_.expect(program->path, program->image);
+}
+
+perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
+  perf_event_attr stated = unwinder_ ? stream::with_call_chain(attr) : attr;
+  stated.read_format = 0;  // no sample carries a counter's value
+  if (drops_data_)
+    stated.sample_type &= ~std::uint64_t{PERF_SAMPLE_RAW};
+  return stated;
+}
+
+void RecordedStream::write(const stream::Record& record) {
+  if (behind_.take(record) || script_.take(record))
+    return;
+  write(record, behind_.view());
+  if (record.is_sample()) {
+    behind_.forget();
+    script_.forget();
+  }
+}
+
+void RecordedStream::write(const stream::Record& record, const unwind::Behind& behind) {
+  if (is_mark(record))
+    return write_mark(record);
+  if (record.is_sample() && unwinder_)
+    return write_unwound(record, behind);
+  if (stream::is_script_mapping(record))  // it is for readers: no code is there
+    return finish(record);
+  if (before_ && !record.is_sample() && !before_(record))
+    return;
+  if (!mapped_bytes_.may_apply(record))
+    return;
+  follow(record);
+  if (record.is_sample() && weigher_)
+    if (const auto sample = stream::parse_sample(record, attr_))
+      return finish_weighed(record, *sample);
+  finish(record);
+}
+
+bool RecordedStream::is_mark(const stream::Record& record) const {
+  if (marks_.empty() || !record.is_sample())
+    return false;
+  ByteReader reader(record.body());
+  return marks_.contains(reader.take<std::uint64_t>().value_or(0));
+}
+
+void RecordedStream::write_mark(const stream::Record& record) {
+  const auto sample = stream::parse_sample(record, attr_);
+  if (!sample)
+    return;  // the kernel writes no such record
+  const auto text = stream::with_stack_pointer(record, *sample, attr_.sample_regs_user, builder_);
+  finish(stream::view_record(std::as_bytes(std::span(text))));
+}
+
+/// Applies a record's information about processes.
+void RecordedStream::follow(const stream::Record& record) {
+  if (record.is_sample()) {
+    const auto sample = keeper_ ? stream::parse_sample(record, attr_) : std::nullopt;
+    if (sample)
+      keeper_->see(sample->pid, history_.processes());
+    return;
+  }
+  const std::uint64_t time_ns = stream::time_of(record, attr_);
+  while (mapped_bytes_.forget_ended(time_ns))
+    follow_change(time_ns);
+  mapped_bytes_.apply(record, time_ns);
+  follow_change(time_ns);
+}
+
+/// Tells all who follow the processes about the last change.
+void RecordedStream::follow_change(std::uint64_t time_ns) {
+  if (unwinder_) {
+    runtimes_.follow(history_);
+    unwinder_->follow();
+  }
+  if (tables_)
+    tables_->follow(time_ns);
+  if (reader_ != nullptr)
+    reader_->follow(history_, time_ns);
+  const auto& change = history_.mapping_change();
+  if (change && keeper_)
+    keeper_->follow(*change);
+  if (change && change->mapped == nullptr)
+    interpreters_.erase(change->pid);
+  else if (change && languages::may_be_interpreter(change->mapped->path))
+    interpreters_.insert(change->pid);
+}
+
+unwind::Behind RecordedStream::read_behind(const stream::Sample& sample) {
+  return continues_stacks_ ? memory_.read(sample, attr_, *unwinder_) : unwind::Behind{};
+}
+
+std::size_t RecordedStream::used_of_copy(const stream::Sample& sample) {
+  return continues_stacks_ ? unwinder_->used_of_copy(sample, attr_) : sample.user_stack.size();
+}
+
+/// Writes a function of a runtime, before the first sample with it.
+void RecordedStream::write_function(std::uint32_t pid, std::uint32_t number,
+                                    const stream::ScriptFunction& function) {
+  Synthesizer synthesizer(attr_, [this](const stream::Record& record) { finish(record); });
+  synthesizer.set_time(now_ns_);
+  synthesizer.script(static_cast<pid_t>(pid), number, function);
+}
+
+void RecordedStream::write_unwound(const stream::Record& record, const unwind::Behind& behind) {
+  const auto sample = stream::parse_sample(record, attr_);
+  if (!sample)
+    return;  // the kernel writes no such record
+  if (keeper_)
+    keeper_->see(sample->pid, history_.processes());
+  now_ns_ = sample->time_ns;
+  const auto chain = unwinder_->call_chain(*sample, attr_, behind);
+  std::size_t left_out = 0;  // only frames of scripts can be too many
+  stream::Record walked = record;
+  walked.misc |= unwinder_->misc_of_walk();
+  has_interpreter_samples_ = has_interpreter_samples_ || interpreters_.contains(sample->pid);
+  const bool is_complete = (walked.misc & stream::kMiscComplete) != 0;
+  const bool is_cut = !script_.stack().empty() && !script_.stack().is_complete;
+  if (is_cut && is_complete) {
+    walked.misc ^= stream::kMiscWalked;
+    unwinder_->count_cut_script();
+  }
+  const auto merged = scripts_.merge(chain, is_complete, script_.stack());
+  const auto text = stream::replace_user_copy(walked, *sample, merged, builder_, left_out);
+  if (left_out > 0 || is_cut)
+    scripts_.count_cut();
+  const stream::Record finished = stream::view_record(std::as_bytes(std::span(text)));
+  return weigher_ ? finish_weighed(finished, *sample) : finish(finished);
+}
+
+/// `sample` has the registers and the data that the weight needs, which `record` may lack.
+void RecordedStream::finish_weighed(const stream::Record& record, const stream::Sample& sample) {
+  weighed_.assign(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
+  if (const auto weight = weigher_->weigh(record, sample);
+      weight && weigher_->period_offset() + sizeof *weight <= weighed_.size())
+    std::memcpy(weighed_.data() + weigher_->period_offset(), &*weight, sizeof *weight);
+  // The data is the last part, after its size.
+  const std::size_t data_bytes = sizeof(std::uint32_t) + sample.raw.size();
+  if (drops_data_ && data_bytes % sizeof(std::uint64_t) == 0 && weighed_.size() > data_bytes) {
+    weighed_.resize(weighed_.size() - data_bytes);
+    const auto bytes = static_cast<std::uint16_t>(weighed_.size());
+    std::memcpy(weighed_.data() + offsetof(perf_event_header, size), &bytes, sizeof bytes);
+  }
+  finish(stream::view_record(std::as_bytes(std::span(weighed_))));
+}
+
+void RecordedStream::finish(const stream::Record& record) {
+  if (pass_on_)
+    pass_on_(record);
+  else
+    writer_.write(record.bytes);
+}
+
+}  // namespace pe::recording

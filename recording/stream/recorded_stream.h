@@ -1,0 +1,159 @@
+// Processes the kernel's records on their way into the stream: replaces copies of stacks in samples
+// by call chains.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/budget.h"
+#include "languages/common/script_frames.h"
+#include "languages/common/script_reader.h"
+#include "languages/runtimes.h"
+#include "recording/binary_keeper.h"
+#include "recording/bpf/code_tables.h"
+#include "recording/bpf/table_store.h"
+#include "recording/probes/weight.h"
+#include "recording/request.h"
+#include "recording/stream/mapped_bytes.h"
+#include "recording/stream/mapped_ranges.h"
+#include "recording/stream/memory_behind.h"
+#include "stream/history.h"
+#include "stream/stream_writer.h"
+#include "unwind/stacks/sample_unwinder.h"
+
+namespace pe::recording {
+
+class RecordedStream {
+ public:
+  /// `attr` was given to the kernel; it is the layout of all records.  `writer` must outlive this.
+  /// All that is read about processes draws on `budget`.  If the kernel walks stacks, `tables` is
+  /// the store that it reads, which follows the stream.  Both must also outlive this.
+  RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr, const Request& request,
+                 Budget& budget, unwind::TableStore* tables = nullptr);
+  RecordedStream(const RecordedStream&) = delete;
+  RecordedStream& operator=(const RecordedStream&) = delete;
+  RecordedStream(RecordedStream&&) = delete;
+  RecordedStream& operator=(RecordedStream&&) = delete;
+  ~RecordedStream() = default;
+
+  /// Accepts finished records, in order of time, in the layout of stated().
+  using PassOn = std::function<void(const stream::Record&)>;
+  /// From now on forwards finished records to `pass_on`, not to the stream.
+  void pass_on_to(PassOn pass_on) { pass_on_ = std::move(pass_on); }
+
+  /// From now on calls `before` with each record that is not a sample, before the record is
+  /// applied.  If it returns false, the record is left out.
+  void call_before(std::function<bool(const stream::Record&)> before) {
+    before_ = std::move(before);
+  }
+
+  /// From now on samples with these ids are marks of calls, of which only the stack pointer is
+  /// written.
+  void set_marks(const std::vector<std::uint64_t>& ids) { marks_.insert(ids.begin(), ids.end()); }
+  [[nodiscard]] bool is_mark(const stream::Record& record) const;
+  /// From now on replaces the period of samples by their weight.  `drops_data`: the stream leaves
+  /// out tracepoints' data, which only the weights need.
+  void weigh_by(Weigher weigher, bool drops_data) {
+    weigher_.emplace(std::move(weigher));
+    drops_data_ = drops_data;
+  }
+  /// Null if no sample has a weight.
+  [[nodiscard]] const Weigher* weigher() const noexcept { return weigher_ ? &*weigher_ : nullptr; }
+  /// From now on `reader`, which must outlive this, follows the processes.
+  void lead(languages::ScriptReader& reader) { reader_ = &reader; }
+
+  /// The target will start the program at `path`.  If the program may have a runtime, examines it
+  /// now, which may take 0.1 s: the memory of a short-lived process must be read while it lives.
+  void expect_program(const std::string& path);
+
+  /// Returns the attr that the stream should state.
+  [[nodiscard]] perf_event_attr stated(const perf_event_attr& attr) const;
+
+  /// Returns the attr that was given to the kernel.
+  [[nodiscard]] const perf_event_attr& layout() const noexcept { return attr_; }
+
+  /// Writes or forwards a record; must be called in order of time.
+  void write(const stream::Record& record);
+  /// Does the same for a sample, with the result of read_behind(), which the caller has kept.
+  void write(const stream::Record& record, const unwind::Behind& behind);
+
+  /// Returns the process memory after the stack copy of a sample that has just arrived.  It is
+  /// empty if it is not needed, or if the stack has changed.  The caller must hold it for write(),
+  /// right before its sample.  Valid until the next call.
+  unwind::Behind read_behind(const stream::Sample& sample);
+  /// See unwind::SampleUnwinder::used_of_copy().
+  std::size_t used_of_copy(const stream::Sample& sample);
+
+  /// Valid during a PassOn callback: its last change is that of the record just forwarded.
+  [[nodiscard]] const stream::History& history() const noexcept { return history_; }
+  /// Null if no binaries are kept.
+  [[nodiscard]] BinaryKeeper* keeper() noexcept { return keeper_ ? &*keeper_ : nullptr; }
+
+  /// Null if the kernel does not walk stacks.
+  [[nodiscard]] unwind::CodeTables* tables() noexcept { return tables_ ? &*tables_ : nullptr; }
+
+  /// Returns whether there were samples of interpreters whose own stacks nobody has read.
+  [[nodiscard]] bool has_unread_scripts() const noexcept {
+    return has_interpreter_samples_ && scripts_.counts().stacks == 0;
+  }
+  [[nodiscard]] const languages::ScriptMerger& scripts() const noexcept { return scripts_; }
+  /// See KnownRuntime::take_hurry().
+  bool take_hurry() { return runtimes_.take_hurry(); }
+  [[nodiscard]] const languages::Runtimes& runtimes() const noexcept { return runtimes_; }
+
+  [[nodiscard]] Budget& budget() noexcept { return budget_; }
+  [[nodiscard]] stream::StreamWriter& writer() noexcept { return writer_; }
+  [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
+  /// Null if stacks are not unwound here.
+  [[nodiscard]] unwind::SampleUnwinder* unwinder() noexcept {
+    return unwinder_ ? &*unwinder_ : nullptr;
+  }
+  [[nodiscard]] const unwind::SampleUnwinder* unwinder() const noexcept {
+    return unwinder_ ? &*unwinder_ : nullptr;
+  }
+
+ private:
+  void write_mark(const stream::Record& record);
+  void write_function(std::uint32_t pid, std::uint32_t number,
+                      const stream::ScriptFunction& function);
+  void write_unwound(const stream::Record& record, const unwind::Behind& behind);
+  void follow(const stream::Record& record);
+  void follow_change(std::uint64_t time_ns);
+
+  void finish(const stream::Record& record);
+  void finish_weighed(const stream::Record& record, const stream::Sample& sample);
+
+  stream::StreamWriter& writer_;
+  Budget& budget_;
+  PassOn pass_on_;
+  std::function<bool(const stream::Record&)> before_;
+  perf_event_attr attr_;
+  bool continues_stacks_ = false;
+  std::unordered_set<std::uint64_t> marks_;
+  stream::History history_;
+  MappedBytes mapped_bytes_{budget_, history_};
+  std::optional<BinaryKeeper> keeper_;
+  MappedRanges mapped_;  ///< for unwinder_, as the next
+  languages::Runtimes runtimes_;
+  std::optional<unwind::SampleUnwinder> unwinder_;
+  std::optional<unwind::CodeTables> tables_;
+  stream::RecordBuilder builder_;
+  std::optional<Weigher> weigher_;
+  bool drops_data_ = false;
+  std::string weighed_;           ///< the sample that finish_weighed() passes on
+  std::uint64_t now_ns_ = 0;      ///< the time of the sample that is written
+  MemoryBehind memory_;           ///< for the sample that has just arrived
+  KeptBehind behind_;             ///< for the next sample to be written
+  languages::KeptScript script_;  ///< likewise
+  languages::ScriptMerger scripts_;
+  languages::ScriptReader* reader_ = nullptr;
+  std::unordered_set<std::uint32_t> interpreters_;  ///< by pid: may be interpreters
+  bool has_interpreter_samples_ = false;
+};
+
+}  // namespace pe::recording

@@ -1,0 +1,45 @@
+// Writes the parts around the records of a recording: the stream's head, the processes that were
+// already running, the losses, and the end mark of a complete stream.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/cli/closing.h"
+#include "recording/counters/counters.h"
+#include "recording/stream/recorded_stream.h"
+
+namespace pe::recording {
+
+/// Writes the stream's header, its events, and its origin, with the name of the engine that
+/// records. Throws Error if there are too many counters to distinguish several events.
+void write_head(RecordedStream& stream, std::span<const OpenedEvent> events,
+                std::string_view engine);
+
+/// Writes the processes that were already running, in records of that layout.  Returns those that
+/// could not be read.
+std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,
+                                 const Target& target);
+
+/// Writes the losses and the end mark of a complete stream.  Returns the losses that the counters
+/// report, plus those of the engine that samples, which are written as the first event's.
+std::uint64_t write_tail(RecordedStream& stream, const Counters& counters,
+                         std::uint64_t lost_by_engine = 0);
+/// Does the same for an event without counters; `lost` is the known number of its losses.
+void write_tail(RecordedStream& stream, const OpenedEvent& event, std::uint64_t lost);
+
+/// Waits for the copies of binaries that would be gone later.  Adds "2 binary files kept in
+/// ~/.debug", and files that could not be kept.
+void finish_keeping(RecordedStream& stream, Closing& closing);
+
+/// Adds the processes that have lost something because they could not pay for it from the budget.
+void describe_spending(RecordedStream& stream, Closing& closing);
+
+/// Returns "3 processes could not be read in /proc (the first: 7), so their frames have no names:
+/// record as root", for the result of write_running() and stream::fix_of_unreadable_processes().
+std::string describe_unreadable(const std::vector<pid_t>& processes, std::string_view fix);
+
+}  // namespace pe::recording
