@@ -15,7 +15,8 @@ import sys
 # leaves     whether functions that the runtime does not note are callees of any function
 # roots      the outermost functions
 # runs       the native functions that run the script; a complete stack without one is the start or the end of the interpreter
-# around     native functions of that start and end which run functions of the interpreter's own
+#            or of one of its threads
+# around     native functions of that start and end which "runs" calls, or which run functions of the interpreter's own
 # unnoted    frames inside of a function's own that the runtime does not note, if any
 LANGUAGES = {
     "python": {
@@ -53,6 +54,7 @@ LANGUAGES = {
         "leaves": False,
         "roots": ["<main>", "<internal:gem_prelude>", "block (3 levels) in threads"],
         "runs": r"ruby_run_node|rb_vm_exec",
+        "around": r"ruby_vm_destruct",
         "unnoted": r"rescue in |ensure in |<compiled>",
     },
 }
@@ -73,12 +75,14 @@ def read_stacks(path):
                 yield frames, [frame[:-4] for frame in frames if frame.endswith("_[s]")], int(count)
 
 
-def is_around(frames):
-    """Returns whether the stack is one of the interpreter before or after the script.  A machine decides how long they take."""
+def is_around(frames, functions):
+    """Returns whether the stack is one of the interpreter, or of a thread of it, before or after the script.  A machine decides
+    how long they take: of 100 samples, two can be in the end of the virtual machine."""
     native = [re.sub(r"_\[[a-z]+\]$", "", frame) for frame in frames]
-    if len(native) < 2 or not re.fullmatch(r"_start|_dl_start_user", native[1]):
-        return False
-    return any(re.fullmatch(AROUND, name) for name in native) or not any(re.fullmatch(RUNS, name) for name in native)
+    is_program = native[1:2] in (["_start"], ["_dl_start_user"])
+    is_thread = native[1:2] in (["clone3"], ["clone"], ["__clone"]) and not functions
+    return (is_program or is_thread) and (any(re.fullmatch(AROUND, name) for name in native)
+                                          or not any(re.fullmatch(RUNS, name) for name in native))
 
 
 def has_wrong_caller(part, functions, calls, callees):
@@ -94,8 +98,9 @@ weight = collections.Counter()
 for frames, functions, count in read_stacks(sys.argv[3]):
     weight["all"] += count
     weight["unreadable"] += count * (UNREADABLE in functions)
-    weight["inside"] += count * (not is_around(frames))
-    weight["rooted"] += count * (functions[:1] != [] and functions[0] in ROOTS)
+    is_inside = not is_around(frames, functions)
+    weight["inside"] += count * is_inside
+    weight["rooted"] += count * (is_inside and functions[:1] != [] and functions[0] in ROOTS)
     part = next((part for part, _ in PARTS if part in functions), None)
     if part is None:
         continue
