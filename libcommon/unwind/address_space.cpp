@@ -95,6 +95,16 @@ bool AddressSpace::is_unread(std::uint64_t avma) const noexcept {
   return range != nullptr && !range->image && range->is_unread;
 }
 
+bool AddressSpace::is_return_address(std::uint64_t avma) const {
+  const Range* range = range_at(ranges_, avma - 1);
+  if (range == nullptr)
+    return false;
+  std::uint64_t bytes = 0;
+  return avma - range->start_avma < sizeof bytes || !code_ ||
+         code_(avma - sizeof bytes, std::as_writable_bytes(std::span(&bytes, 1))) != sizeof bytes ||
+         architecture::ends_in_call(bytes) != 0;
+}
+
 bool AddressSpace::is_of_runtime(std::uint64_t avma) const {
   const Range* range = range_at(ranges_, avma);
   return range != nullptr && !range->image && rules_ && rules_(avma);

@@ -74,6 +74,10 @@ class AddressSpace {
   /// Whether `avma` is in code that no file describes and that could not be read.
   [[nodiscard]] bool is_unread(std::uint64_t avma) const noexcept;
 
+  /// Whether `avma` can be a return address: it is in code, after a call.  Code that cannot be read
+  /// is assumed to have one.
+  [[nodiscard]] bool is_return_address(std::uint64_t avma) const;
+
   /// Whether `avma` is in code that a runtime knows itself.
   [[nodiscard]] bool is_of_runtime(std::uint64_t avma) const;
 

@@ -15,6 +15,7 @@
 #include "unwind/rule.h"
 #include "unwind/walk/stack_view.h"
 #include "unwind/walk/step.h"
+#include "unwind/x86_64_calls.h"
 
 namespace pe::objects {
 class Image;

@@ -4,6 +4,7 @@
 
 #include "recording/bpf/memory.bpf.h"
 #include "recording/bpf/return_probes.bpf.h"
+#include "unwind/x86_64_calls.h"
 #include "unwind/x86_64_stubs.h"
 
 /// Values as in unwind::FrameSource, and bits as in unwind::Frame.
@@ -158,6 +159,30 @@ static __always_inline uint64_t return_address_at(struct Scratch* scratch,
   return 0;
 }
 
+/// Whether the eight bytes before `avma` end in a call.  Code that is not in core may do so.
+static __always_inline bool follows_call(struct Scratch* scratch, uint64_t avma) {
+  uint64_t bytes;
+  if (!bpf_probe_read_user(&bytes, sizeof bytes, (const void*)(avma - sizeof bytes)))
+    return ends_in_call(bytes);
+  count_fault(&scratch->limits);
+  return true;
+}
+
+/// Whether a return address is near above the stack pointer, as unwind::step_without_cfi() decides.
+__attribute__((noinline)) int has_callers(struct Scratch* scratch,
+                                          const struct ProcessMappings* process) {
+  if (!scratch || !process)
+    return 0;
+  for (int i = 0; i < 16; ++i) {
+    uint64_t word;
+    if (!read_word(scratch, scratch->sp + 8ULL * i, &word))
+      return 0;
+    if (is_code(process, word - 1) && follows_call(scratch, word))
+      return 1;
+  }
+  return 0;
+}
+
 /// Steps where no rule helps, as unwind::step_without_cfi() does.  Uses the frame pointer.  At an
 /// exact address, it may also step out of a function that has pushed nothing.
 __attribute__((noinline)) int step_blindly(struct Scratch* scratch,
@@ -191,8 +216,9 @@ __attribute__((noinline)) int step_blindly(struct Scratch* scratch,
     }
   }
   const bool is_described = scratch->mapping_index != PE_NO_TABLE;
-  const bool is_outermost =
+  const bool may_be_outermost =
       fp == 0 && (scratch->source == kByFramePointer || (!scratch->is_exact && is_described));
+  const bool is_outermost = may_be_outermost && !has_callers(scratch, process);
   return stop(scratch, is_outermost ? kStopEndOfStack : kStopNoUnwindInfo);
 }
 

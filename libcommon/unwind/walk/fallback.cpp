@@ -36,6 +36,25 @@ bool is_like_a_stub(AddressSpace& space, Frame frame, const FrameState& caller,
          returns_to_code(space, next);
 }
 
+/// Whether a frame whose frame pointer is 0 is the outermost one.  Assembly without CFI may use
+/// that register for anything; its callers' return addresses are further up.  Above the first
+/// function of a thread are arguments, or the end of the stack.
+bool is_outermost(AddressSpace& space, const FrameState& state, const StackView& stack,
+                  Frame frame) {
+  constexpr std::uint64_t kWords = 16;
+  if (frame.source() != FrameSource::kFramePointer &&
+      (frame.is_exact() || !is_of_described_image(space, frame)))
+    return false;
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    const auto word = stack.read(state.sp + i * architecture::kWordBytes);
+    if (!word)
+      break;
+    if (*word != 0 && space.is_return_address(*word))
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind rule,
@@ -63,10 +82,7 @@ std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind r
     return FrameSource::kLeaf;
   }
   if (state.fp == 0)
-    return frame.source() == FrameSource::kFramePointer ||
-                   (!frame.is_exact() && is_of_described_image(space, frame))
-               ? Stop::kEndOfStack
-               : Stop::kNoUnwindInfo;
+    return is_outermost(space, state, stack, frame) ? Stop::kEndOfStack : Stop::kNoUnwindInfo;
   const bool is_cut_off =
       by_frame_pointer == Step::kNotCaptured && state.fp - stack.end() < kMaxStackBytes;
   return is_cut_off ? Stop::kStackNotCaptured : Stop::kNoUnwindInfo;

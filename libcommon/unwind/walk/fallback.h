@@ -20,7 +20,8 @@ namespace pe::unwind {
 /// Without a table for the code, a frame pointer of 0 means the outermost frame.  The ABI requires
 /// it at program start, and the first code of the dynamic loader and of many C libraries has no
 /// CFI.  Code made at run time is in no described image, and may use the register for anything.  In
-/// such code 0 means the outermost frame only after a step by the frame pointer.
+/// such code 0 means the outermost frame only after a step by the frame pointer.  No frame is the
+/// outermost one if a return address is near above its stack pointer.
 std::variant<FrameSource, Stop> step_without_cfi(AddressSpace& space, RuleKind rule,
                                                  FrameState& state, const StackView& stack,
                                                  Frame frame);

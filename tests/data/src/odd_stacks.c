@@ -1,5 +1,5 @@
 // Stacks that no call frame information describes: calls from a stub that was made at run time, as
-// python -X perf makes them, and fibers.
+// python -X perf makes them, fibers, and assembly that uses the frame pointer for a number.
 //
 //     odd_stacks CASE MS
 //
@@ -97,6 +97,25 @@ static long run_fiber(void) {
   return swapcontext(&first, &fiber) == 0;
 }
 
+/// Calls a function while the frame pointer is 0, as hand-written loops do.
+void with_zero(void (*function)(void));
+__asm__(
+    ".pushsection .text\n"
+    ".globl with_zero\n"
+    ".type with_zero, @function\n"
+    "with_zero:\n"
+    "  push %rbp\n"
+    "  push %rbx\n"
+    "  sub $24, %rsp\n"
+    "  xor %ebp, %ebp\n"
+    "  call *%rdi\n"
+    "  add $24, %rsp\n"
+    "  pop %rbx\n"
+    "  pop %rbp\n"
+    "  ret\n"
+    ".size with_zero, . - with_zero\n"
+    ".popsection\n");
+
 int main(int argc, char** argv) {
   if (argc != 3)
     return 2;
@@ -107,5 +126,9 @@ int main(int argc, char** argv) {
     return run_stubs() == 7 ? 0 : 1;
   if (strcmp(argv[1], "fiber") == 0)
     return run_fiber() ? 0 : 1;
+  if (strcmp(argv[1], "zero") == 0) {
+    with_zero(in_a_fiber);
+    return 0;
+  }
   return 2;
 }

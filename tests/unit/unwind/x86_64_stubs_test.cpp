@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "unwind/x86_64.h"
@@ -30,6 +32,24 @@ BOOST_AUTO_TEST_CASE(the_last_call_of_init_has_a_frame_of_one_word) {
   BOOST_TEST(rule->cfa_words() == 2);
   BOOST_TEST(rule->frame_pointer_slot() == 0);
   BOOST_TEST(!rule_of_caller(kInit, 18).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(calls_of_all_lengths_are_known) {
+  const auto is_call = [](std::string_view end) {
+    const std::string code = std::string(8 - end.size(), '\x90').append(end);
+    std::uint64_t bytes;
+    code.copy(reinterpret_cast<char*>(&bytes), sizeof bytes);
+    return pe::unwind::x86_64::ends_in_call(bytes) != 0;
+  };
+  for (const std::string_view call :
+       {"\xe8\1\2\3\4"sv, "\xff\xd0"sv, "\x41\xff\xd7"sv, "\xff\x13"sv, "\xff\x14\xc3"sv,
+        "\xff\x53\x18"sv, "\xff\x54\x24\x18"sv, "\xff\x15\1\2\3\4"sv, "\xff\x93\1\2\3\4"sv,
+        "\xff\x94\x24\1\2\3\4"sv, "\xff\x14\x25\1\2\3\4"sv})
+    BOOST_TEST(is_call(call));
+  // No instruction; a jump; a push; a jump in a register; nops.
+  for (const std::string_view other :
+       {""sv, "\xe9\1\2\3\4"sv, "\xff\x75\x18"sv, "\xff\xe0"sv, "\x0f\x1f\x40\0"sv})
+    BOOST_TEST(!is_call(other));
 }
 
 BOOST_AUTO_TEST_CASE(a_frame_of_two_words_is_not_taken_for_one) {
