@@ -14,19 +14,15 @@ double own_cpu_seconds() {
          static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * kMicrosecond;
 }
 
-OwnCost::OwnCost() : cpu_before_(own_cpu_seconds()) {}
-
 void OwnCost::end_wall(std::uint64_t now_ns) noexcept {
   ended_ns_ = now_ns;
-  cpu_at_end_ = cpu_seconds();
+  cpu_at_end_ = own_cpu_seconds();
 }
 
 double OwnCost::wall_seconds() const {
   constexpr double kNanosecond = 1e-9;
   return static_cast<double>(ended_ns_ - began_ns_) * kNanosecond;
 }
-
-double OwnCost::cpu_seconds() const { return own_cpu_seconds() - cpu_before_; }
 
 std::string OwnCost::describe_length() const { return fmt::format("{:.2f} s", wall_seconds()); }
 
@@ -35,16 +31,16 @@ std::string OwnCost::describe_share() const {
   constexpr double kLeastSeconds = 0.5;
   if (wall_seconds() < kLeastSeconds)
     return {};
-  return fmt::format(", recorder: {:.2f} % of a CPU", 100 * cpu_seconds() / wall_seconds());
+  return fmt::format(", recorder: {:.2f} % of a CPU", 100 * own_cpu_seconds() / wall_seconds());
 }
 
 std::string OwnCost::describe_rest() const {
-  return fmt::format("{:.3f} s of CPU after the end", cpu_seconds() - cpu_at_end_);
+  return fmt::format("{:.3f} s of CPU after the end", own_cpu_seconds() - cpu_at_end_);
 }
 
 std::string OwnCost::describe() const {
   const double wall = wall_seconds();
-  const double cpu = cpu_seconds();
+  const double cpu = own_cpu_seconds();
   return fmt::format("own CPU {:.3f} s, {:.2f} % of {:.2f} s", cpu,
                      wall > 0 ? 100 * cpu / wall : 0.0, wall);
 }

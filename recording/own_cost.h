@@ -7,13 +7,11 @@
 
 namespace pe::recording {
 
-/// Returns the CPU time of this process so far, user and system, in seconds.
+/// Returns the CPU time of this process since its start, user and system, in seconds.
 double own_cpu_seconds();
 
 class OwnCost {
  public:
-  /// Starts to measure the CPU time of this process.
-  OwnCost();
   /// The recording starts, or ends, at this time (CLOCK_MONOTONIC, in nanoseconds).
   void begin_wall(std::uint64_t now_ns) noexcept { began_ns_ = now_ns; }
   void end_wall(std::uint64_t now_ns) noexcept;
@@ -30,8 +28,7 @@ class OwnCost {
   [[nodiscard]] std::string describe_rest() const;
 
  private:
-  [[nodiscard]] double cpu_seconds() const;
-  double cpu_before_, cpu_at_end_ = 0;  ///< seconds
+  double cpu_at_end_ = 0;  ///< seconds
   std::uint64_t began_ns_ = 0, ended_ns_ = 0;
 };
 
