@@ -5,10 +5,13 @@
 // time that the thread has really had.  A sample is due if the sum is at least half of q, and costs
 // q.  So the number of samples is the CPU time in units of q, at any load of the machine.
 //
-// A thread starts with a credit for two reasons.  Threads that live for less than q must not always
-// be missed.  While a thread runs, the kernel's figure is up to kLagNs old.  A thread that was
-// seldom found running may have had more than kMostPeriods.  Its next sample also represents the
-// excess.
+// A thread starts with a credit of q, so that threads that live for less are not always missed.  It
+// also makes up for the end of a program, where no thread can be stopped.  While a thread runs, the
+// kernel's figure is up to kLagNs old, but not older than the thread's last stop.  So a thread is
+// stopped if it may be due, and sampled if the figure, which a stop makes exact, shows that it is.
+// (An initial credit of kLagNs charged short programs for 1.3 to 1.9 times the CPU time that they
+// had had.)  A thread that was seldom found running may have had more than kMostPeriods.  Its next
+// sample also represents the excess.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -19,13 +22,14 @@ namespace pe::recording {
 
 class CpuCredit {
  public:
-  explicit CpuCredit(std::uint64_t period_ns)
-      : balance_ns_(static_cast<std::int64_t>(kLagNs + period_ns)) {}
+  explicit CpuCredit(std::uint64_t period_ns) : balance_ns_(static_cast<std::int64_t>(period_ns)) {}
 
   /// Adds CPU time that the thread has had.
   void add(std::uint64_t cpu_ns) noexcept { balance_ns_ += static_cast<std::int64_t>(cpu_ns); }
-  [[nodiscard]] bool is_due(std::uint64_t period_ns) const noexcept {
-    return balance_ns_ >= static_cast<std::int64_t>(period_ns / 2);
+  /// `unseen_ns` is the CPU time that the thread may have had and add() has not received.
+  [[nodiscard]] bool is_due(std::uint64_t period_ns, std::uint64_t unseen_ns = 0) const noexcept {
+    return balance_ns_ + static_cast<std::int64_t>(std::min(unseen_ns, kLagNs)) >=
+           static_cast<std::int64_t>(period_ns / 2);
   }
   /// Charges a sample.  Returns the CPU time that it represents.
   std::uint64_t take(std::uint64_t period_ns) noexcept {

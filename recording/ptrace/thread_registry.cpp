@@ -156,6 +156,7 @@ TracedThread& ThreadRegistry::add_unannounced(pid_t tid) {
 bool ThreadRegistry::handle_stop(TracedThread& thread, int status) {
   constexpr int kEventShift = 16;
   const int event = status >> kEventShift;
+  thread.stopped_ns = monotonic_ns();
   const pid_t tid = thread.tid;
   if (event == PTRACE_EVENT_STOP)
     return stand_by(thread, WSTOPSIG(status));

@@ -51,6 +51,7 @@ struct TracedThread {
   bool was_runnable = true;
   std::uint32_t cpu = 0;
   std::uint64_t asked_ns = 0;
+  std::uint64_t stopped_ns = 0;           ///< when it last stopped for any reason; 0: not yet
   std::uint64_t arrived_ns = 0;           ///< when we occupied its CPU to ask it
   std::uint64_t sampled_ns = 0;           ///< when it was last sampled, or first seen
   unwind::MemoryRange stack = {};         ///< its own stack, after a full copy of that

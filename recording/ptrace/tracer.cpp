@@ -23,8 +23,8 @@ Tracer::Tracer(const Request& request, EngineRecords& records, TracerOrders& ord
 }
 
 void Tracer::run() {
-  std::uint64_t due_ns = monotonic_ns();
-  std::uint64_t next_ns = due_ns;
+  std::uint64_t slot_ns = monotonic_ns();
+  std::uint64_t next_ns = slot_ns;
   while (!orders_.is_ending) {
     stopper_.wait_until(orders_.is_sampling ? next_ns : monotonic_ns() + kNsPerSecond);
     sample_stopped();
@@ -35,20 +35,22 @@ void Tracer::run() {
     constexpr std::uint64_t kMostMissed = 16;
     const std::uint64_t now_ns = monotonic_ns();
     const std::uint64_t period = stop_times_.interval_ns();
-    due_ns = std::max(due_ns, now_ns - kMostMissed * period) + next_interval_ns();
-    next_ns = std::max(due_ns, now_ns + period / 4);
+    slot_ns = std::max(slot_ns, now_ns - kMostMissed * period) + period;
+    next_ns = std::max(slot_ns + place_in_slot_ns(), now_ns + period / 4);
   }
 }
 
-/// Returns a random interval, from a half to one and a half of the period.
-std::uint64_t Tracer::next_interval_ns() {
+/// Returns where the next scan is in its slot, which is one period long.  Random intervals between
+/// scans would add up: after 1,000 scans, a thread that runs all the time would be 9 ahead of its
+/// CPU time or behind.
+std::uint64_t Tracer::place_in_slot_ns() {
   const std::uint64_t period = stop_times_.interval_ns();
   orders_.interval_ns = period;
   orders_.scan_ns =
       is_crowded() ? static_cast<std::uint64_t>(stop_times_.mean_scan_ns()) : std::uint64_t{0};
   orders_.threads = threads_.threads().size();
   orders_.mean_stop_ns = stop_times_.stops() > 0 ? stop_times_.total_ns() / stop_times_.stops() : 0;
-  return period / 2 + std::uniform_int_distribution<std::uint64_t>(0, period)(random_);
+  return std::uniform_int_distribution<std::uint64_t>(0, period)(random_);
 }
 
 void Tracer::scan() {
@@ -88,7 +90,8 @@ bool Tracer::is_wanted(TracedThread& thread, std::uint64_t now_ns) {
   thread.was_runnable = seen->state == 'R';
   thread.cpu = seen->cpu;
   if (thread.was_runnable)
-    return is_wall || thread.credit.is_due(stop_times_.interval_ns());
+    return is_wall ||
+           thread.credit.is_due(stop_times_.interval_ns(), monotonic_ns() - thread.stopped_ns);
   const bool is_asleep = seen->state == 'S' || seen->state == 'D' || seen->state == 'I';
   return is_wall && is_asleep && !repeat_last(thread, now_ns);
 }
@@ -153,6 +156,8 @@ void Tracer::sample(TracedThread& thread) {
   const bool was_waiting = thread.was_runnable && lost_cpu_ns + kSlackNs < thread.arrived_ns;
   // In a crowd, all that are asked have waited.  They stop where they lost their CPU.
   if (was_waiting && request_.clock == Clock::kCpu && !is_crowded())
+    return;
+  if (request_.clock == Clock::kCpu && !thread.credit.is_due(stop_times_.interval_ns()))
     return;
   write(thread, *sample);
   stopper_.look_up_stack(thread, *sample);

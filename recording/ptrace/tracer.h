@@ -61,7 +61,7 @@ class Tracer {
   [[nodiscard]] std::uint64_t left_alone() const noexcept { return threads_.left_alone(); }
 
  private:
-  std::uint64_t next_interval_ns();
+  std::uint64_t place_in_slot_ns();
   void scan();
   [[nodiscard]] bool is_crowded() const;
   bool is_wanted(TracedThread& thread, std::uint64_t now_ns);
