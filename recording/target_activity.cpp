@@ -16,6 +16,7 @@
 #include "base/quote.h"
 #include "recording/cpu_time.h"
 #include "recording/inprocess/command.h"
+#include "recording/inprocess/runtime/tick.h"
 #include "stream/proc/maps.h"
 
 namespace pe::recording {
@@ -74,9 +75,11 @@ std::string of_idle(const TargetActivity::Used& used) {
   return used.has_ended ? "the target ended too soon" : "the target slept all the time";
 }
 
-/// Returns how to sample more often: "raise --freq".
-std::string higher_rate(const Request& request) {
-  return request.period ? "lower --count" : "raise --freq";
+/// Returns the CPU time between two samples of a thread.  Engine signal has them at ticks only.
+std::uint64_t time_between(const Wanted& wanted) {
+  const bool is_by_tick =
+      wanted.request.engine == Engine::kSignal && wanted.request.clock == Clock::kCpu;
+  return is_by_tick ? std::max(wanted.period_ns, inprocess::tick_ns()) : wanted.period_ns;
 }
 
 /// Explains an empty recording of a command that ran for less than one period; empty if it ran
@@ -85,7 +88,7 @@ std::string of_brief_command(const TargetActivity& activity, const Wanted& wante
   if (!activity.target().is_command || wanted.period_ns == 0)
     return {};
   const std::uint64_t own_ns = activity.used().own_ns;
-  if (own_ns == 0 || own_ns >= wanted.period_ns)
+  if (own_ns == 0 || own_ns >= time_between(wanted))
     return {};
   const Request& request = wanted.request;
   constexpr std::uint64_t kHigherHz = 4999;
@@ -96,7 +99,7 @@ std::string of_brief_command(const TargetActivity& activity, const Wanted& wante
                               ? "try -F 4999"
                               : "try -F max";
   return fmt::format("0 samples: the command ran for less than one sampling period ({} of {}); {}",
-                     duration_text(own_ns), duration_text(wanted.period_ns), fix);
+                     duration_text(own_ns), duration_text(time_between(wanted)), fix);
 }
 
 /// Explains an empty recording of a target that ran.
@@ -111,16 +114,18 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
                        fmt::join(request.events, ", "));
   if (!request.thread_choice.empty())
     return ran + ", but not in a thread of --thread";
-  if (used.own_ns < wanted.period_ns)
+  const std::uint64_t between_ns = time_between(wanted);
+  const std::string more = how_to_sample_more(request, kNsPerSecond / inprocess::tick_ns());
+  if (used.own_ns < between_ns)
     return fmt::format("{} in all, less than the {} between two samples: {}", ran,
-                       duration_text(wanted.period_ns), higher_rate(request));
+                       duration_text(between_ns), more);
   if (request.kernel_only)
     return ran + ", not in the kernel (--kernel-only)";
   if (request.engine == Engine::kSignal)
     return fmt::format(
         "{}, but in programs without the library (static, set-user-ID), or each of its threads for "
-        "less than the {} between two samples: use --engine ptrace, or raise --freq",
-        ran, duration_text(wanted.period_ns));
+        "less than the {} between two samples: use --engine ptrace, or {}",
+        ran, duration_text(between_ns), more);
   if (request.engine == Engine::kPtrace)
     return ran + ", but no thread was found running: record longer, or use --engine perf or bpf";
   // The cause is not known: these are the usual ones.
@@ -129,11 +134,11 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
   return fmt::format(
       "{}, but nothing was sampled: perhaps each of its threads ran for less than the {} between "
       "two samples{}: {}, record longer, or use -a",
-      ran, duration_text(wanted.period_ns),
+      ran, duration_text(between_ns),
       request.user_only ? ", or only in the kernel (--user-only)"
       : has_modifiers   ? ", or only where the event does not count"
                         : "",
-      higher_rate(request));
+      more);
 }
 
 /// Returns a reason that applies to recordings of samples and of waits; empty if there is none.
@@ -154,6 +159,16 @@ std::string of_both(const TargetActivity& activity, const Wanted& wanted,
 }
 
 }  // namespace
+
+std::string how_to_sample_more(const Request& request, std::uint64_t ticks) {
+  if (request.period)
+    return "lower --count";
+  const bool has_counters = request.engine != Engine::kSignal && request.engine != Engine::kPtrace;
+  const bool is_by_tick = request.engine == Engine::kSignal && request.clock == Clock::kCpu;
+  const std::uint64_t most =
+      is_by_tick ? std::min(ticks, most_hz_of(request.engine)) : most_hz_of(request.engine);
+  return has_counters || request.frequency_hz < most ? "raise --freq" : "record longer";
+}
 
 std::uint64_t period_ns_of(const perf_event_attr& attr) {
   const bool is_cycles =  // a CPU makes one or more per nanosecond

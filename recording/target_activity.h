@@ -48,6 +48,10 @@ class TargetActivity {
 /// time.
 std::uint64_t period_ns_of(const perf_event_attr& attr);
 
+/// Returns how to sample more often: "raise --freq"; "record longer" if the engine does not sample
+/// at a higher rate.  The kernel checks the timers of engine signal `ticks` times per second.
+std::string how_to_sample_more(const Request& request, std::uint64_t ticks);
+
 /// The samples that an empty recording should have held.
 struct Wanted {
   const Request& request;

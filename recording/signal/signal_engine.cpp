@@ -86,6 +86,12 @@ std::uint64_t most_hz(const inprocess::Settings& settings) {
 
 std::string quoted_name(const std::string& name) { return in_quotes(name); }
 
+/// Whether competing threads had the CPU at many of the ticks.
+bool is_shared(double got, std::uint64_t hz, std::uint64_t ticks) {
+  constexpr double kLeast = 0.75;  // of the ticks
+  return got < kLeast * static_cast<double>(std::min(hz, ticks));
+}
+
 /// Formats "a, b and 3 more", as many as fit into a line.
 std::string some_of(const std::vector<std::string>& texts) {
   constexpr std::size_t kShown = 8;
@@ -113,8 +119,7 @@ std::string why_no_signals() {
 }
 
 std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks) {
-  constexpr double kShared = 0.75;  // of the ticks; at the others, competing threads had the CPU
-  if (got < kShared * static_cast<double>(std::min(hz, ticks)))
+  if (is_shared(got, hz, ticks))
     return fmt::format(
         "this kernel checks CPU-time timers {} times per second, and only that of the thread that "
         "is running",
@@ -122,6 +127,12 @@ std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks)
   if (hz > ticks)
     return fmt::format("this kernel checks CPU-time timers {} times per second", ticks);
   return "signals arrived late, so some samples represent several periods";
+}
+
+std::string fix_of_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks) {
+  return hz > ticks && !is_shared(got, hz, ticks)
+             ? fmt::format("use -F {}, or --engine perf or ptrace", ticks)
+             : "use --engine perf or ptrace";
 }
 
 SignalEngine::SignalEngine(const Request& request, const std::vector<std::string>& command,
@@ -233,7 +244,7 @@ void SignalEngine::describe_rate(Closing& closing) const {
   const std::string text = fmt::format("sampled at {:.0f} Hz instead of {}: {}", got, settings_.hz,
                                        why_fewer_samples(got, settings_.hz, ticks));
   if (rate_was_given_)
-    closing.doubt(text, "use --engine perf or ptrace");
+    closing.doubt(text, fix_of_fewer_samples(got, settings_.hz, ticks));
   else
     closing.detail(text);
 }

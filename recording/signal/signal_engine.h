@@ -25,6 +25,8 @@ std::string why_no_signals();
 /// Explains why there were `got` samples per second of CPU time instead of `hz`.  The kernel's
 /// clock ticks `ticks` times a second.
 std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks);
+/// Returns the advice for that.
+std::string fix_of_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks);
 
 class SignalEngine final : public SampleSource {
  public:
