@@ -1,8 +1,8 @@
 // Finds the functions, or the variables, of one image by address.
 //
 // The table merges .symtab and .dynsym: functions, ifuncs, and symbols without a
-// type in code sections, as assembly has them.  On x86-64 it adds PLT stubs, and _start where the
-// code at the entry point is that of the C library.
+// type in code sections, as assembly has them.  On x86-64 it adds PLT stubs, _start where the
+// code at the entry point is that of the C library, and functions of stripped Go programs.
 // A table of data has variables in other sections instead, but not thread-local ones.
 // It keeps one name for each address (base/alias.h), in 16 bytes, and a copy of the string tables.
 //

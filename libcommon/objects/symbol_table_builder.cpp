@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "objects/debug_file.h"
+#include "objects/go_functions.h"
 #include "objects/plt.h"
 
 namespace pe::objects {
@@ -90,6 +91,7 @@ void SymbolTableBuilder::add(const Image& image) {
   if (kind_ == SymbolKind::kCode) {
     add_plt(image);
     add_start(image);
+    add_go_functions(image);
   }
 }
 
@@ -245,6 +247,30 @@ void SymbolTableBuilder::add_start(const Image& image) {
     return;
   if (const std::size_t bytes = bytes_of_start(code->bytes); bytes != 0)
     add_named("_start", image.entry_point(), bytes);
+}
+
+/// A stripped Go program still has the names by which its runtime prints stacks.
+void SymbolTableBuilder::add_go_functions(const Image& image) {
+  if (!image.is_x86_64() || has_symtab(image))
+    return;
+  const auto table = go_table(image);
+  if (!table)
+    return;
+  const GoFunctions functions(table->section.bytes, table->text_svma);
+  // Functions have different names in the table.  In a malicious one, all may share a long one.
+  std::size_t left = table->section.bytes.size();
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const auto function = functions.function(i);
+    const std::size_t bytes = function ? function->name.size() : 0;
+    if (!image.may_go_on() || bytes > left ||
+        !image.may_hold(table_.names_.size() + 2 * sizeof(Candidate) * candidates_.size())) {
+      table_.damaged_ = true;
+      return;
+    }
+    left -= bytes;
+    if (bytes > 0)
+      add_named(function->name, function->start_svma, function->bytes);
+  }
 }
 
 /// Adds a symbol that is in no table.

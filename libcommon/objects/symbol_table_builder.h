@@ -49,6 +49,7 @@ class SymbolTableBuilder {
   void add_symbol(const Image& image, const RawSymbol& symbol, Names names);
   void add_plt(const Image& image);
   void add_start(const Image& image);
+  void add_go_functions(const Image& image);
   void add_named(std::string_view name, std::uint64_t svma, std::uint64_t bytes);
   std::optional<Names> add_names(const Image& image, std::uint32_t section);
   [[nodiscard]] bool is_wanted(unsigned char type) const noexcept;

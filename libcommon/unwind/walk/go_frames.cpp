@@ -12,43 +12,11 @@
 #include <string_view>
 #include <utility>
 
+#include "objects/go_functions.h"
 #include "unwind/architecture.h"
 
 namespace pe::unwind {
 namespace {
-
-constexpr std::uint32_t kMagic118 = 0xfffffff0, kMagic120 = 0xfffffff1;
-constexpr std::uint64_t kTextStartOffset = 24;  ///< of the field in the header
-constexpr std::size_t kEntryBytes = 8;          ///< of an entry in the list of functions
-
-struct Header {
-  std::uint32_t magic;
-  std::array<std::uint8_t, 2> zeros;
-  std::uint8_t code_unit, pointer_bytes;
-  std::uint64_t functions, files, text_start;
-  std::uint64_t names, compile_units, file_names, pairs, function_list;  ///< offsets
-};
-static_assert(sizeof(Header) == 72);
-
-struct Description {
-  std::uint32_t code, name, arguments, deferred, stack_pointer, file, line, pair_count,
-      compile_unit;
-};
-
-enum Flag : std::uint8_t { kIsFirst = 1, kWritesStackPointer = 2 };
-
-/// The facts of one function.
-struct Function {
-  std::uint64_t start_svma, bytes;
-  std::string_view name;
-  std::uint8_t flags;
-  Bytes pairs;
-};
-
-/// Returns the bytes from `offset` on; empty if that is outside.
-Bytes from(Bytes bytes, std::uint64_t offset) {
-  return offset < bytes.size() ? bytes.subspan(static_cast<std::size_t>(offset)) : Bytes();
-}
 
 /// Reads one of Go's varints: LEB128 of at most 32 bits.
 std::optional<std::uint32_t> take_number(ByteReader& reader) {
@@ -64,63 +32,6 @@ std::optional<std::uint32_t> take_number(ByteReader& reader) {
   return std::nullopt;
 }
 
-class Table {
- public:
-  Table(Bytes bytes, std::uint64_t text_svma) : bytes_(bytes), text_svma_(text_svma) {
-    ByteReader reader(bytes);
-    const auto header = reader.take<Header>();
-    if (!header || (header->magic != kMagic118 && header->magic != kMagic120) ||
-        header->zeros != decltype(header->zeros){} || header->pointer_bytes != 8 ||
-        header->code_unit != 1)
-      return;
-    header_ = *header;
-    if (header_.text_start != 0)
-      text_svma_ = header_.text_start;
-    constexpr std::uint64_t kMostText = std::uint64_t{1} << 62;  // so that sums do not overflow
-    if (text_svma_ > kMostText)
-      return;
-    list_ = from(bytes, header_.function_list);
-    // One more word follows the entries: the end of the last function.
-    const std::uint64_t most = list_.size() / kEntryBytes;
-    count_ = header_.functions < most ? static_cast<std::size_t>(header_.functions) : 0;
-  }
-
-  [[nodiscard]] std::size_t size() const noexcept { return count_; }
-
-  /// Returns nullopt if the function is unreadable.
-  [[nodiscard]] std::optional<Function> function(std::size_t number) const {
-    const std::uint32_t start = word(number * kEntryBytes);
-    const std::uint32_t end = word((number + 1) * kEntryBytes);
-    const std::uint32_t offset = word(number * kEntryBytes + sizeof start);
-    ByteReader reader(from(list_, offset));
-    const auto description = reader.take<Description>();
-    const bool has_line = header_.magic == kMagic120;
-    constexpr std::size_t kId = 1;
-    if (end <= start || !description || !reader.skip((has_line ? sizeof(std::uint32_t) : 0) + kId))
-      return std::nullopt;
-    const auto flags = reader.take<std::uint8_t>();
-    if (!flags)
-      return std::nullopt;
-    ByteReader name(from(from(bytes_, header_.names), description->name));
-    return Function{.start_svma = text_svma_ + start,
-                    .bytes = end - start,
-                    .name = name.take_string().value_or(std::string_view()),
-                    .flags = *flags,
-                    .pairs = from(from(bytes_, header_.pairs), description->stack_pointer)};
-  }
-
- private:
-  [[nodiscard]] std::uint32_t word(std::size_t offset) const {
-    return ByteReader(from(list_, offset)).take<std::uint32_t>().value_or(0);
-  }
-
-  Bytes bytes_;
-  std::uint64_t text_svma_;
-  Header header_{};
-  Bytes list_;
-  std::size_t count_ = 0;
-};
-
 /// Writes entries as in DWARF 5, 6.4.1, with the instructions that are needed here.
 class Writer {
  public:
@@ -134,7 +45,7 @@ class Writer {
     end();
   }
 
-  void begin_function(const Function& function) {
+  void begin_function(const objects::GoFunction& function) {
     begin(0);
     put_value(function.start_svma);
     put_value(function.bytes);
@@ -204,7 +115,7 @@ bool leaves_its_caller(std::string_view name) {
 }
 
 /// A frame of more than a GiB is invalid, because Go's stacks are not larger.
-void write_frames(const Function& function, Writer& writer) {
+void write_frames(const objects::GoFunction& function, Writer& writer) {
   constexpr std::uint32_t kMostBytes = std::uint32_t{1} << 30;
   constexpr std::size_t kMostPairs = std::size_t{1} << 16;  // common functions have 10 bytes
   ByteReader reader(function.pairs.first(std::min(function.pairs.size(), kMostPairs)));
@@ -227,36 +138,22 @@ void write_frames(const Function& function, Writer& writer) {
   }
 }
 
-void write_function(const Function& function, Writer& writer) {
+void write_function(const objects::GoFunction& function, Writer& writer) {
   writer.begin_function(function);
-  if ((function.flags & kIsFirst) != 0 || leaves_its_caller(function.name))
+  if ((function.flags & objects::GoFunction::kIsFirst) != 0 || leaves_its_caller(function.name))
     writer.no_caller();
-  else if ((function.flags & kWritesStackPointer) != 0)
+  else if ((function.flags & objects::GoFunction::kWritesStackPointer) != 0)
     writer.caller_by_frame_pointer();
   else
     write_frames(function, writer);
   writer.end();
 }
 
-/// For a program that can be loaded anywhere, a relocation's addend gives the place of the code.
-std::optional<std::uint64_t> relocated_word(const objects::Image& image, std::uint64_t svma) {
-  struct Relocation {
-    std::uint64_t svma, info;
-    std::int64_t addend;
-  };
-  const auto section = image.section_bytes(".rela.dyn");
-  ByteReader reader(section ? Bytes(section->bytes) : Bytes());
-  while (const auto relocation = reader.take<Relocation>())
-    if (relocation->svma == svma)
-      return static_cast<std::uint64_t>(relocation->addend);
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<std::byte> go_frames(Bytes table, std::uint64_t text_svma,
                                  const objects::Image* image) {
-  const Table functions(table, text_svma);
+  const objects::GoFunctions functions(table, text_svma);
   if (functions.size() == 0)
     return {};
   Writer writer;
@@ -270,15 +167,9 @@ std::vector<std::byte> go_frames(Bytes table, std::uint64_t text_svma,
 }
 
 std::vector<std::byte> go_frames(const objects::Image& image) {
-  auto table = image.section_bytes(".gopclntab");
-  if (!table)
-    table = image.section_bytes(".data.rel.ro.gopclntab");
-  const objects::Section* text = image.section(".text");
-  if (!table || text == nullptr)
-    return {};
-  return go_frames(table->bytes,
-                   relocated_word(image, table->svma + kTextStartOffset).value_or(text->svma),
-                   &image);
+  const auto table = objects::go_table(image);
+  return table ? go_frames(table->section.bytes, table->text_svma, &image)
+               : std::vector<std::byte>();
 }
 
 }  // namespace pe::unwind

@@ -5,11 +5,8 @@
 // whether the function is the first of a stack.  It also gives the distance of the stack pointer
 // below the frame at each instruction.  go_frames() writes these facts as a section of CFI, so that
 // everything else works as for C.  Go's .debug_frame does not describe where a goroutine's stack
-// ends, nor where the runtime changes stacks.
+// ends, nor where the runtime changes stacks.  objects/go_functions.h reads the table, but for:
 //
-//     header      magic, pointer size, number of functions, start of the code, offsets
-//     functions   {offset of the code, offset of the description} each, sorted; the end of the code
-//     description name, offset of the pairs of the stack pointer, flags
 //     pairs       varints: change of the value (zigzag), bytes of code; until a change of 0
 //
 // Functions of the runtime that load the stack pointer continue on another stack.  Their frame

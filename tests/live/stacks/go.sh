@@ -31,6 +31,9 @@ for engine in $engines; do
     complete=$(grep -oE '[0-9.]+ % of stacks complete' "$dir/err" | cut -d' ' -f1)
     at_least "$label: complete, %" 97 "${complete:-0}"
     grep -q 'continued in' "$dir/err" && fail "$label: read from the heap: $(cat "$dir/err")"
+    fold "$dir/a.pe" >"$dir/a.folded"
+    at_least "$label: from the goroutine's first function through main, %" 80 "$(share '^[^;]*;runtime\.goexit[^;]*;.*;main\.' "$dir/a.folded")"
+    expect "$label: functions without names, %" 0.0 "$(share 'goroutines[^;]*\+0x' "$dir/a.folded")"
     expect "$label: samples in the stream" "$(grep -oE '[0-9]+ samples? in' "$dir/err" | cut -d' ' -f1)" "$(samples_in "$dir/a.pe")"
   done
   record "$engine" "$PE_GO"
