@@ -345,6 +345,8 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const ScriptFrames& sta
   Counts& counts = counts_[interpreter.kind];
   for (const auto& [start, end] : process.script.loop())
     stack_.loop.push_back({start, end});
+  // Look-ups of known functions and records of new ones are the target's, too.
+  const Spender::Scope scope(process.script.spender());
   process.script.begin_names();
   for (const ScriptFrame& frame : stack.frames) {
     const ScriptWord mark = frame.ends_call ? kEndsCall : 0;

@@ -156,6 +156,21 @@ BOOST_AUTO_TEST_CASE(another_interpreter_in_the_process_replaces_the_first) {
   BOOST_TEST(self.reader.process(kPid)->runtime() == kRuntime + 4096);
 }
 
+BOOST_AUTO_TEST_CASE(a_process_pays_for_the_naming_of_a_whole_stack) {
+  constexpr std::size_t kFrames = 1'000'000;
+  constexpr double kSmallNs = 100'000;
+  Expecting self;
+  self.reader.see(
+      {.pid = kPid, .file = self.files.front().number, .runtime = kRuntime, .time_ns = 100});
+  self.budget.end(static_cast<std::uint64_t>(kSmallNs));
+  BOOST_TEST(self.budget.may_spend(kPid, Resource::kCpuNs, 0, 0));
+  // Nothing is read for these.
+  const std::vector<languages::ScriptFrame> frames(kFrames,
+                                                   {.code = languages::kNoCode, .ends_call = true});
+  self.name({.frames = frames});
+  BOOST_TEST(!self.budget.may_spend(kPid, Resource::kCpuNs, 0, 0));
+}
+
 BOOST_AUTO_TEST_CASE(unknown_files_are_ignored) {
   Expecting self;
   self.reader.see({.pid = kPid, .file = 0, .runtime = kRuntime, .time_ns = 100});
