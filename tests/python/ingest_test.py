@@ -1,4 +1,5 @@
 """Tests addresses, tokens, answers, and real requests to a server in this process."""
+import contextlib
 import http.server
 import os
 import socket
@@ -336,6 +337,74 @@ class Hostile(unittest.TestCase):
                     answer = self.exchange(act, "https", ca_file=certificate if trusted else "")
                     self.assertEqual(answer.status, 0)
                     self.assertIn(reason, answer.text)
+
+    def test_connections_that_only_renew_their_keys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key, certificate = certificate_in(folder, "IP:127.0.0.1", "ok")
+            for version, command in (("-tls1_2", "R"), ("-tls1_3", "K")):  # renegotiates; updates the keys of both sides
+                with (self.subTest(version=version), RenewingServer(version, command, certificate, key) as server,
+                      unittest.mock.patch.object(ingest, "_TIMEOUTS_IN_ALL", 1 / 30)):  # the deadline is long before a timeout
+                    before = threading.active_count()
+                    answer = ingest.Server(f"https://127.0.0.1:{server.port}/ingest", ca_file=certificate).send(
+                        Requests.PROFILE, Requests.NAME, ingest.Token(), lambda: False)
+                    self.assertEqual(answer, (0, "no time left", 0))
+                    self.assertGreater(server.commands, 1)
+                    self.assertLessEqual(threading.active_count(), before)
+
+    def test_records_that_drip(self):
+        with tempfile.TemporaryDirectory() as folder:
+            key, certificate = certificate_in(folder, "IP:127.0.0.1", "ok")
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, key)
+
+            def act(connection):
+                with context.wrap_socket(connection, server_side=True) as secure:
+                    self.endless(b"HTTP/1.1 200 ", b"x", 0.02)(secure)
+
+            self.assertEqual(self.exchange(act, "https", ca_file=certificate).status, 0)
+
+
+class RenewingServer:
+    """A TLS server that never answers.  It gives its connection new keys 50 times a second."""
+
+    def __init__(self, version, command, certificate, key):
+        self.commands = 0
+        self._command, self._is_over = command, threading.Event()
+        self._program = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key, version],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        while not (line := self._program.stdout.readline()).startswith(b"ACCEPT "):
+            if not line:
+                raise AssertionError("openssl s_server does not start")
+        self.port = int(line.rpartition(b":")[2])
+        self._threads = [threading.Thread(target=self._read), threading.Thread(target=self._command_it)]
+
+    def __enter__(self):
+        self._began = threading.Event()
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._program.kill()
+        self._program.wait()
+        for thread in self._threads:
+            thread.join()
+        self._program.stdin.close()
+        self._program.stdout.close()
+
+    def _read(self):
+        while line := self._program.stdout.readline():
+            if line.startswith(b"CIPHER is"):  # the handshake is over
+                self._began.set()
+
+    def _command_it(self):
+        self._began.wait(60)
+        with contextlib.suppress(OSError):
+            while not self._is_over.wait(0.02):
+                self._program.stdin.write(self._command.encode() + b"\n")
+                self._program.stdin.flush()
+                self.commands += 1
 
 
 def certificate_in(folder, subject, dates):
