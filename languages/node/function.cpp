@@ -134,8 +134,11 @@ std::uint32_t V8Lines::line(V8Heap& heap, std::uint64_t script, std::uint32_t of
     lines_ = 0;
   }
   Script& known = scripts_[script];
-  if (known.source != *characters)
-    known = {.source = *characters, .read = 0, .ends = {}, .is_after_return = false};
+  if (known.source != *characters) {
+    known = Script();
+    known.source = *characters;
+    known.kept = KeptBytes(spender_);
+  }
   if (known.read < offset && !extend(heap, known, offset, may_read))
     return 0;
   const auto after = std::ranges::upper_bound(known.ends, offset);
@@ -147,31 +150,54 @@ std::uint32_t V8Lines::line(V8Heap& heap, std::uint64_t script, std::uint32_t of
 
 /// Reads the script up to `offset`.
 bool V8Lines::extend(V8Heap& heap, Script& script, std::uint32_t offset, const MayRead& may_read) {
-  constexpr std::uint32_t kChunk = 16'384, kPerLine = 8;  // a guess bounds the memory for lines
+  constexpr std::uint32_t kChunk = 16'384;
   constexpr std::size_t kPageBytes = 4096;
   const std::uint32_t width = script.source.has_two_bytes ? 2 : 1;
-  std::vector<std::uint8_t> bytes;
   while (script.read < offset) {
     const std::uint32_t count = std::min(kChunk, script.source.length - script.read);
-    bytes.resize(std::size_t{count} * width);
-    if (!may_read(bytes.size() / kPageBytes + 1) ||
+    chunk_.resize(std::size_t{count} * width);
+    if (!may_read(chunk_.size() / kPageBytes + 1) ||
         !heap.memory().read(script.source.avma + std::uint64_t{script.read} * width,
-                            std::as_writable_bytes(std::span(bytes))))
+                            std::as_writable_bytes(std::span(chunk_))))
       return false;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const std::uint32_t unit =
-          bytes[std::size_t{i} * width] |
-          (width == 2 ? std::uint32_t{bytes[std::size_t{i} * 2 + 1]} << 8U : 0U);
-      const std::uint32_t next = script.read + i + 1;
-      if (unit == '\n' && script.is_after_return)
-        script.ends.back() = next;
-      else if (unit == '\n' || unit == '\r' || unit == 0x2028 || unit == 0x2029)
-        script.ends.push_back(next);
-      script.is_after_return = unit == '\r';
-    }
+    const bool is_after_return = find_ends(script, count);
+    if (!keep_ends(script))
+      return false;
+    script.is_after_return = is_after_return;
     script.read += count;
-    lines_ += count / kPerLine;
   }
+  return true;
+}
+
+/// Finds the lines that end in the chunk of `count` characters after those that were read.  Returns
+/// whether its last character is '\r'.
+bool V8Lines::find_ends(Script& script, std::uint32_t count) {
+  const bool has_two_bytes = script.source.has_two_bytes;
+  ends_.clear();
+  bool is_after_return = script.is_after_return;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t unit =
+        has_two_bytes
+            ? chunk_[std::size_t{i} * 2] | std::uint32_t{chunk_[std::size_t{i} * 2 + 1]} << 8U
+            : chunk_[i];
+    const std::uint32_t next = script.read + i + 1;
+    if (unit == '\n' && is_after_return && ends_.empty())
+      script.ends.back() = next;
+    else if (unit == '\n' && is_after_return)
+      ends_.back() = next;
+    else if (unit == '\n' || unit == '\r' || unit == 0x2028 || unit == 0x2029)
+      ends_.push_back(next);
+    is_after_return = unit == '\r';
+  }
+  return is_after_return;
+}
+
+/// Returns false if there is no room.
+bool V8Lines::keep_ends(Script& script) {
+  if (!script.kept.may_add(ends_.size() * sizeof(std::uint32_t)))
+    return false;
+  script.ends.insert(script.ends.end(), ends_.begin(), ends_.end());
+  lines_ += ends_.size();
   return true;
 }
 

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/budget.h"
 #include "languages/node/heap.h"
 
 namespace pe::languages {
@@ -41,6 +43,9 @@ std::optional<V8Function> read_v8_function(V8Heap& heap, const V8FunctionFields&
 /// Finds lines in scripts.  V8 does the same only when a stack is printed.
 class V8Lines {
  public:
+  /// `spender` pays for what is kept.
+  explicit V8Lines(const Spender& spender) : spender_(spender) {}
+
   /// Is called with a number of pages before they are read.  If it returns false, they are not.
   using MayRead = std::function<bool(std::size_t pages)>;
   /// Returns the line, from 1 on, of a place in a script; 0 if it is unknown.
@@ -50,14 +55,20 @@ class V8Lines {
  private:
   struct Script {
     V8Heap::Characters source;
-    std::uint32_t read = 0;           ///< number of characters
-    std::vector<std::uint32_t> ends;  ///< offsets of the characters after lines
-    bool is_after_return = false;     ///< the last character was '\r'
+    std::uint32_t read = 0;          ///< number of characters
+    std::deque<std::uint32_t> ends;  ///< offsets after lines; a vector would be copied as it grows
+    bool is_after_return = false;    ///< the last character was '\r'
+    KeptBytes kept;                  ///< in ends
   };
   bool extend(V8Heap& heap, Script& script, std::uint32_t offset, const MayRead& may_read);
+  bool find_ends(Script& script, std::uint32_t count);
+  bool keep_ends(Script& script);
 
+  Spender spender_;
   std::unordered_map<std::uint64_t, Script> scripts_;  ///< by address
-  std::size_t lines_ = 0;
+  std::size_t lines_ = 0;                              ///< in scripts_
+  std::vector<std::uint8_t> chunk_;
+  std::vector<std::uint32_t> ends_;  ///< of the lines in chunk_
 };
 
 }  // namespace pe::languages

@@ -28,7 +28,9 @@ V8Process::V8Process(Memory memory, const V8Layout& layout)
     : memory_(std::make_unique<Memory>(std::move(memory))),
       layout_(std::make_unique<const V8Layout>(layout)),
       heap_(*memory_, *layout_),
-      kept_(memory_->spender()) {}
+      lines_(memory_->spender()),
+      kept_(memory_->spender()),
+      kept_tables_(memory_->spender()) {}
 
 void V8Process::begin_period() {
   ++period_;
@@ -42,12 +44,32 @@ void V8Process::begin_period() {
   }
   if (bytecodes_.size() >= kMostV8Functions)
     bytecodes_.clear();
+  pay_for_tables();
+}
+
+/// Pays for what the tables have grown since the last time, or clears them if there is no room.
+void V8Process::pay_for_tables() {
+  constexpr std::size_t kBytesOfNode = 64;
+  const std::size_t bytes = codes_.size() * (sizeof(Code) + kBytesOfNode) +
+                            bytecodes_.size() * (sizeof(Bytecodes) + kBytesOfNode) +
+                            (places_ + listed_.size() + scripts_.size()) * kBytesOfNode;
+  if (bytes < kept_tables_.bytes())
+    kept_tables_.give_back(kept_tables_.bytes() - bytes);
+  else if (!kept_tables_.may_add(bytes - kept_tables_.bytes())) {
+    codes_.clear();
+    bytecodes_.clear();
+    listed_.clear();
+    scripts_.clear();
+    places_ = 0;
+    kept_tables_.give_back();
+    has_changed_ = true;
+  }
 }
 
 /// Returns false once the effort of this period, or the process's share of the budget, is used up.
 bool V8Process::spend(std::size_t effort) {
   effort_ += effort;
-  const bool may_read = effort_ <= kMostV8Effort && memory_->spender().may_go_on();
+  const bool may_read = effort_ <= kMostV8Effort && memory_->spender().may_go_on(effort);
   has_unknown_ = has_unknown_ || !may_read;
   return may_read;
 }

@@ -103,6 +103,7 @@ class V8Process {
     std::unordered_map<std::uint32_t, std::uint64_t> places = {};  ///< addresses by offset
   };
 
+  void pay_for_tables();
   bool spend(std::size_t effort);
   Code* known_code(std::uint64_t avma);
   Function& function_at(std::uint64_t shared);
@@ -132,6 +133,7 @@ class V8Process {
   std::vector<std::uint64_t> unkept_;       ///< the last result of name()
   std::array<std::uint64_t, 2> stubs_{};    ///< addresses in the stream
   KeptBytes kept_;                          ///< in functions_
+  KeptBytes kept_tables_;                   ///< in the other tables, as of the last period
   std::uint64_t period_ = 1;
   std::size_t effort_ = 0;  ///< in this period
   std::size_t places_ = 0;  ///< whose functions are kept in codes_ and bytecodes_
