@@ -17,15 +17,21 @@ std::optional<Dwarf_Die> if_ahead(Dwarf_Die& die, Dwarf_Die& next, Effort& effor
 
 std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Effort& effort) {
   Dwarf_Die child;
-  if (dwarf_child(&die, &child) != 0)
+  if (effort.is_spent() || dwarf_child(&die, &child) != 0)
     return std::nullopt;
   return if_ahead(die, child, effort);
 }
 
 std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Effort& effort) {
   Dwarf_Die sibling;
-  if (dwarf_siblingof(&die, &sibling) != 0)
+  if (effort.is_spent())
     return std::nullopt;
+  if (dwarf_siblingof(&die, &sibling) != 0) {
+    // To find that there is none, libdw has read all that is within the entry.
+    if (dwarf_haschildren(&die) != 0)
+      effort.check();
+    return std::nullopt;
+  }
   return if_ahead(die, sibling, effort);
 }
 

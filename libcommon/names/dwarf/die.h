@@ -28,6 +28,12 @@ class Effort {
       left_ = 0;
     return left_ > 0;
   }
+  /// After a call whose cost is unknown: spends nothing, but ends the effort if nobody pays.
+  void check() {
+    constexpr std::size_t kTurns = 64;
+    if (spender_ != nullptr && !spender_->may_go_on(kTurns))
+      left_ = 0;
+  }
   [[nodiscard]] bool is_spent() const { return left_ == 0; }
   [[nodiscard]] Spender* spender() const noexcept { return spender_; }
 
