@@ -15,6 +15,7 @@
 #include "base/io/input.h"
 #include "recording/bpf/bpf_engine.h"
 #include "recording/counters/attributes.h"
+#include "recording/counters/counter.h"
 #include "recording/counters/counters.h"
 #include "recording/counters/cpu_times.h"
 #include "recording/inprocess/runtime/tick.h"
@@ -23,7 +24,6 @@
 #include "recording/signal/layout.h"
 #include "recording/signal/signal_engine.h"
 #include "stream/proc/own_rights.h"
-#include "stream/records/counter.h"
 #include "stream/records/event.h"
 
 namespace pe::recording {

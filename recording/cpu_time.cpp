@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/io/input.h"
-#include "stream/proc/thread_state.h"
+#include "recording/thread_state.h"
 
 namespace pe::recording {
 namespace {

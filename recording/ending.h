@@ -16,7 +16,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/cli/stop_signals.h"
+#include "recording/stop_signals.h"
 
 namespace pe::recording {
 

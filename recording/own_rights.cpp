@@ -10,8 +10,8 @@
 #include <cerrno>
 
 #include "base/error.h"
+#include "recording/counters/counter.h"
 #include "stream/proc/own_rights.h"
-#include "stream/records/counter.h"
 #include "stream/records/event.h"
 
 namespace pe::recording {

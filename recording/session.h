@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "base/budget.h"
-#include "base/cli/child.h"
 #include "base/cli/closing.h"
 #include "base/cli/run.h"
-#include "base/cli/stop_signals.h"
+#include "recording/child.h"
 #include "recording/ending.h"
 #include "recording/own_cost.h"
 #include "recording/request.h"
+#include "recording/stop_signals.h"
 #include "recording/target_activity.h"
 #include "recording/watch.h"
 

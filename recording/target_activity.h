@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/cli/child.h"
+#include "recording/child.h"
 #include "recording/request.h"
 #include "stream/records/event.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/cli/child.h"
 #include "base/fd.h"
+#include "recording/child.h"
 #include "recording/ending.h"
 
 namespace pe::recording {

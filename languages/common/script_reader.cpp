@@ -13,12 +13,12 @@
 #include "base/clock.h"
 #include "base/file_name.h"
 #include "base/plural.h"
+#include "languages/common/address_table.h"
 #include "languages/common/interpreters.h"
+#include "languages/common/moved_parts.h"
 #include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/own_rights.h"
-#include "unwind/address_table.h"
-#include "unwind/moved_parts.h"
 
 namespace pe::languages {
 namespace {

@@ -23,10 +23,10 @@
 
 #include "base/budget.h"
 #include "objects/build_id_cache.h"
-#include "objects/embedded_code.h"
 #include "objects/file_identity.h"
 #include "objects/image.h"
 #include "objects/mapped_image.h"
+#include "recording/bpf/embedded_code.h"
 #include "recording/bpf/rule_numbers.h"
 #include "recording/bpf/table_packer.h"
 #include "recording/bpf/table_store.h"

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "base/parse_number.h"
+#include "recording/counters/counter.h"
 #include "recording/counters/event_name.h"
 #include "recording/counters/event_sources.h"
-#include "stream/records/counter.h"
 #include "stream/records/tracepoint.h"
 #include "stream/user_copy.h"
 

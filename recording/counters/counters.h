@@ -13,10 +13,10 @@
 #include "base/error.h"
 #include "recording/bpf/bpf_engine.h"
 #include "recording/bpf/target_filter.h"
+#include "recording/counters/counter.h"
 #include "recording/counters/ring_plan.h"
 #include "recording/request.h"
 #include "recording/stream/unsampled.h"
-#include "stream/records/counter.h"
 #include "stream/records/event.h"
 
 namespace pe::recording {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "unwind/cfi/landing_pads.h"
+#include "recording/probes/landing_pads.h"
 
 namespace pe::unwind {
 namespace {

@@ -6,9 +6,9 @@
 #include <tuple>
 #include <utility>
 
-#include "base/glob.h"
 #include "names/demangle.h"
 #include "objects/symbol_table.h"
+#include "recording/glob.h"
 
 namespace pe::names {
 namespace {

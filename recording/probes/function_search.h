@@ -35,7 +35,7 @@ class FunctionSearch {
   /// Returns the functions of that name, by address: overloads, local functions of several files.
   /// Parts that the compiler moved away ("f.cold") do not count.
   [[nodiscard]] std::vector<FoundFunction> named(const std::string& name) const;
-  /// Returns the functions whose symbol or readable name matches a pattern (base/glob.h), by
+  /// Returns the functions whose symbol or readable name matches a pattern (recording/glob.h), by
   /// address.
   [[nodiscard]] std::vector<FoundFunction> matching(const std::string& pattern) const;
   /// Returns the readable names that contain `word`, sorted; at most `most`.

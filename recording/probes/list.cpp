@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/glob.h"
 #include "base/quote.h"
 #include "recording/counters/event_sources.h"
+#include "recording/glob.h"
 #include "recording/probes/probe_name.h"
 #include "recording/probes/ready_made.h"
 #include "recording/probes/resolve.h"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/glob.h"
 #include "base/parse_number.h"
 #include "base/quote.h"
+#include "recording/glob.h"
 
 namespace pe::recording {
 namespace {

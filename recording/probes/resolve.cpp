@@ -15,12 +15,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/glob.h"
 #include "base/plural.h"
 #include "base/quote.h"
 #include "objects/debug_file.h"
 #include "objects/image.h"
 #include "objects/symbol_table.h"
+#include "recording/glob.h"
 #include "recording/probes/function_exits.h"
 #include "recording/probes/function_search.h"
 #include "recording/probes/go_program.h"

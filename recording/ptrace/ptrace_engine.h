@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "base/cli/child.h"
+#include "recording/child.h"
 #include "recording/ptrace/tracer.h"
 #include "recording/request.h"
 #include "recording/sample_source.h"

@@ -15,12 +15,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/cli/child.h"
+#include "recording/child.h"
 #include "recording/ptrace/cpu_credit.h"
 #include "recording/ptrace/stop_times.h"
 #include "recording/request.h"
 #include "recording/stream/engine_records.h"
-#include "stream/proc/thread_state.h"
+#include "recording/thread_state.h"
 #include "unwind/stacks/sample_unwinder.h"
 
 namespace pe::recording {

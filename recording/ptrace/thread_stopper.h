@@ -24,7 +24,7 @@
 #include "recording/request.h"
 #include "recording/stream/engine_records.h"
 #include "recording/stream/mapped_ranges.h"
-#include "stream/proc/thread_state.h"
+#include "recording/thread_state.h"
 
 namespace pe::recording {
 

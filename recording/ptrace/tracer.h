@@ -24,7 +24,7 @@
 #include <random>
 #include <vector>
 
-#include "base/cli/child.h"
+#include "recording/child.h"
 #include "recording/ptrace/stop_times.h"
 #include "recording/ptrace/thread_registry.h"
 #include "recording/ptrace/thread_stopper.h"

@@ -22,11 +22,11 @@
 #include <vector>
 
 #include "recording/bpf/bpf_engine.h"
+#include "recording/counters/counter.h"
 #include "recording/stream/deep_pace.h"
 #include "recording/stream/file_ids.h"
 #include "recording/stream/recorded_stream.h"
 #include "stream/held_records.h"
-#include "stream/records/counter.h"
 #include "stream/records/lost_samples.h"
 
 namespace pe::recording {

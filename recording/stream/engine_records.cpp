@@ -11,8 +11,8 @@
 #include "recording/counters/attributes.h"
 #include "recording/signal/layout.h"
 #include "recording/stream/memory_behind.h"
+#include "recording/thread_state.h"
 #include "stream/build_records.h"
-#include "stream/proc/thread_state.h"
 
 namespace pe::recording {
 namespace {

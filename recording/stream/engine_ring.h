@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "stream/records/ring_writer.h"
+#include "recording/stream/ring_writer.h"
 
 namespace pe::recording {
 

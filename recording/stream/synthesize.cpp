@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "recording/stream/kernel_start.h"
 #include "stream/build_records.h"
-#include "stream/proc/kernel_start.h"
 #include "stream/proc/process_table.h"
 
 namespace pe::recording {

@@ -19,11 +19,11 @@
 #include <string>
 #include <vector>
 
-#include "base/cli/child.h"
-#include "base/cli/stop_signals.h"
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "recording/child.h"
 #include "recording/counters/counters.h"
+#include "recording/stop_signals.h"
 #include "recording/stream/deep_pace.h"
 #include "recording/stream/drain.h"
 #include "recording/stream/mapped_ranges.h"

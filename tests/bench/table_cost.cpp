@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "base/cli/child.h"
 #include "base/error.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/child.h"
 #include "recording/own_cost.h"
 #include "support/live_tables.h"
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/glob.h"
 #include "fuzz/require.h"
+#include "recording/glob.h"
 #include "recording/probes/probe_name.h"
 #include "recording/probes/weight.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "recording/thread_state.h"
 #include "stream/proc/maps.h"
-#include "stream/proc/thread_state.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view text(data, size);

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "base/cli/child.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "recording/child.h"
 
 namespace pe::testing {
 

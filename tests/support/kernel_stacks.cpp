@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "base/cli/child.h"
 #include "base/error.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/child.h"
 #include "support/live_tables.h"
 #include "unwind/rule_cache.h"
 #include "unwind/stacks/images.h"

@@ -15,8 +15,8 @@
 #include "base/error.h"
 #include "recording/bpf/code_tables.h"
 #include "recording/bpf/table_store.h"
+#include "recording/counters/counter.h"
 #include "stream/history.h"
-#include "stream/records/counter.h"
 #include "stream/records/sample.h"
 
 namespace pe::testing {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "stream/records/counter.h"
+#include "recording/counters/counter.h"
 
 namespace pe::testing {
 

@@ -23,12 +23,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/cli/child.h"
-#include "base/cli/stop_signals.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/io/output.h"
+#include "recording/child.h"
 #include "recording/signal/collector.h"
+#include "recording/stop_signals.h"
 #include "recording/stream/drain.h"
 #include "recording/stream/whole_stream.h"
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "base/cli/child.h"
-#include "base/cli/stop_signals.h"
+#include "recording/child.h"
+#include "recording/stop_signals.h"
 
 namespace pe::malloctrace {
 

@@ -8,7 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/cli/child.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/error.h"
@@ -19,6 +18,7 @@
 #include "malloctrace/processes.h"
 #include "malloctrace/sink.h"
 #include "malloctrace/snapshots.h"
+#include "recording/child.h"
 #include "recording/inprocess/command.h"
 #include "recording/session.h"
 

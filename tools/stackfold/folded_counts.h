@@ -21,8 +21,8 @@
 
 #include "base/io/output.h"
 #include "folded/folded_line.h"
-#include "folded/frame_table.h"
-#include "folded/timeline.h"
+#include "stackfold/frame_table.h"
+#include "stackfold/timeline.h"
 
 namespace pe::folded {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "folded/expression.h"
-#include "folded/frame_table.h"
+#include "stackfold/frame_table.h"
 
 namespace pe::folded {
 

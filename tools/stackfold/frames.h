@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/address_map.h"
-#include "folded/frame_table.h"
+#include "stackfold/frame_table.h"
 #include "stackfold/options.h"
 #include "stream/proc/process_table.h"
 #include "stream/records/callchain.h"

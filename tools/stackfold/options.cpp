@@ -9,10 +9,10 @@
 
 #include "base/cli/choice.h"
 #include "base/error.h"
-#include "folded/timeline.h"
 #include "stackfold/exports/form.h"
 #include "stackfold/formats/format.h"
 #include "stackfold/parse_duration.h"
+#include "stackfold/timeline.h"
 
 namespace pe::fold {
 

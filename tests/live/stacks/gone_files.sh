@@ -50,9 +50,9 @@ fold "$dir/during.pe" >"$dir/during.folded"; at_least 'deleted meanwhile, %' 95 
 
 # The file is replaced during the recording, and no process that uses it is left.
 cp "$dir/first" "$dir/program"; rm -rf "$HOME/.debug"
-(until pgrep -f "^$dir/program 1" >"$dir/running"; do sleep 0.1; done
- sleep 0.3; cp "$dir/second" "$dir/new"; mv "$dir/new" "$dir/program") &
-pe-record -v -F 997 -o "$dir/upgraded.pe" -- "$dir/program" 1 2>"$dir/err"; wait
+(until pgrep -f "^$dir/program 60" >"$dir/running"; do sleep 0.1; done
+ sleep 0.3; cp "$dir/second" "$dir/new"; mv "$dir/new" "$dir/program"; kill "$(head -n 1 "$dir/running")") &
+pe-record -v -F 997 -o "$dir/upgraded.pe" -- "$dir/program" 60 2>"$dir/err"; wait
 grep -q ' 1 binary file kept in' "$dir/err" || fail "replaced meanwhile: $(cat "$dir/err")"
 fold "$dir/upgraded.pe" >"$dir/upgraded.folded"; at_least 'replaced meanwhile, %' 95 "$(share ';main;first_leaf' "$dir/upgraded.folded")"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/glob.h"
 #include "recording/counters/event_name.h"
+#include "recording/glob.h"
 
 BOOST_AUTO_TEST_SUITE(probe_name)
 

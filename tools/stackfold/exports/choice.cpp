@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "folded/frame_table.h"
 #include "stackfold/frame_pattern.h"
+#include "stackfold/frame_table.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold::exports {

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/file_name.h"
 #include "base/io/json_writer.h"
-#include "folded/frame_table.h"
+#include "stackfold/frame_table.h"
 #include "stackfold/frame_text.h"
 #include "stream/proc/process_table.h"
 #include "stream/records/sample.h"

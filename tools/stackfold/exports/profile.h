@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "folded/frame_table.h"
+#include "stackfold/frame_table.h"
 #include "stream/proc/process_table.h"
 
 namespace pe::fold::exports {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "malloctrace/preload/stacks/loaded_cfi.h"
 #include "recording/inprocess/keep_errno.h"
-#include "unwind/cfi/loaded_cfi.h"
 #include "unwind/walk/row_step.h"
 
 namespace pe::malloctrace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/cfi/landing_pads.h"
+#include "recording/probes/landing_pads.h"
 
 #include <dwarf.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stream/proc/thread_state.h"
+#include "recording/thread_state.h"
 
 #include <unistd.h>
 

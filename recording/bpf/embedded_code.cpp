@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "objects/embedded_code.h"
+#include "recording/bpf/embedded_code.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "folded/timeline.h"
+#include "stackfold/timeline.h"
 
 #include <fmt/format.h>
 

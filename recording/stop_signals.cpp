@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/cli/stop_signals.h"
+#include "recording/stop_signals.h"
 
 #include <sys/signalfd.h>
 #include <unistd.h>

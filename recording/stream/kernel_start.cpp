@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stream/proc/kernel_start.h"
+#include "recording/stream/kernel_start.h"
 
 #include <string>
 

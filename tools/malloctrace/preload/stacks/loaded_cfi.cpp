@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/cfi/loaded_cfi.h"
+#include "malloctrace/preload/stacks/loaded_cfi.h"
 
 #include "unwind/cfi/eh_frame_header.h"
 

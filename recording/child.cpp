@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/cli/child.h"
+#include "recording/child.h"
 
 #include <fcntl.h>
 #include <poll.h>

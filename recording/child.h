@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/cli/stop_signals.h"
 #include "base/fd.h"
+#include "recording/stop_signals.h"
 
 namespace pe {
 

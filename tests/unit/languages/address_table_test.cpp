@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/address_table.h"
+#include "languages/common/address_table.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "stream/records/counter.h"
+#include "recording/counters/counter.h"
 
 namespace pe::stream {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/moved_parts.h"
+#include "languages/common/moved_parts.h"
 
 #include <boost/test/unit_test.hpp>
 #include <map>

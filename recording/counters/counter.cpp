@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stream/records/counter.h"
+#include "recording/counters/counter.h"
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
