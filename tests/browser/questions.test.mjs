@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import {
-  PROFILE, browser, draw, drawDiff, frame, isShown, live, matches, open, openBytes, page, row, searchFor, state, text, watch, width, write,
+  PROFILE, browser, draw, drawDiff, frame, inOwnTab, isShown, live, matches, open, openBytes, page, row, searchFor,
+  state, text, watch, width, write,
 } from './harness.mjs';
 
 // Returns the visible frames: "name count" of each, without the root.
@@ -208,7 +209,7 @@ test('the root stays in sight when the path above the graph takes room', async (
 });
 
 test('name, stack and view are copied', async () => {
-  await page.addInitScript(() => {
+  await inOwnTab(() => {
     window.copies = [];
     Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (copied) => { window.copies.push(copied); } } });
   });

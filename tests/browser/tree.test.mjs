@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  PROFILE, browser, draw, folder, frame, hasClass, isShown, live, open, openBytes, page, rowHeight, searchFor, text, top, width, write,
+  PROFILE, browser, draw, folder, frame, hasClass, inOwnTab, isShown, live, open, openBytes, page, rowHeight,
+  searchFor, text, top, width, write,
 } from './harness.mjs';
 
 function deepProfile(stacks) {
@@ -167,7 +168,7 @@ test('a browser without DecompressionStream, and a damaged tree, fall back to wh
     assert.equal(await width('run'), 1180, text_);
     assert.equal(await page.locator('#frames > g[data-at]').count(), 11);
   }
-  await page.addInitScript(() => { delete window.DecompressionStream; });
+  await inOwnTab(() => { delete window.DecompressionStream; });
   await openBytes(svg);
   await frame('run').click();
   assert.equal(await width('run'), 1180);
