@@ -57,6 +57,20 @@ std::uint64_t first_number(std::string_view out) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(lines_of_digits_by_chance_are_no_counts_of_stacks) {
+  const std::string numbers = "    PID\n      1\n      2\n     17\n";
+  const std::string addresses =
+      "cpp \n\t    7f8e827c38a8\n\t    20574\n\t    822a\n\n"
+      "cpp \n\t    104ce\n\t    80575\n\n"
+      "cpp \n\t    20b74\n\t    822a\n\n";
+  for (const std::string& text : {numbers, addresses}) {
+    const Result result = stackfold({}, text);
+    BOOST_TEST(result.status == 1);
+    BOOST_TEST(result.out.empty());
+    BOOST_TEST(result.err.find("unknown format") != std::string::npos);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(half_mangled_names_of_rust_are_demangled) {
   for (const Shape& shape : kShapes) {
     std::string frame = shape.frame;

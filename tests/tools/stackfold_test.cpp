@@ -300,8 +300,8 @@ BOOST_AUTO_TEST_CASE(text_of_no_known_format_is_refused) {
   const auto r = stackfold({}, "\nTotal of column\nf 1\ng 2\nh 3\n");
   BOOST_TEST(r.out == "");
   BOOST_TEST(r.err ==
-             "stackfold: stdin: unknown format; first line: 'Total of column' (specify it: "
-             "stackfold --from FORMAT)\n");
+             "stackfold: stdin: unknown format; first line: 'Total of column' (stackfold "
+             "--help lists the formats: choose one by --from)\n");
   BOOST_TEST(r.status == 1);
   BOOST_TEST(stackfold({},
                        "\x7f"

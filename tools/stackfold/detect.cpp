@@ -39,7 +39,8 @@ const Format& detect(Input& input) {
     return folded_format();  // a stack may be this long; its reader reports malformed lines
   head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
   throw Error(
-      fmt::format("{}: unknown format; first line: {} (specify it: stackfold --from FORMAT)",
+      fmt::format("{}: unknown format; first line: {} (stackfold --help lists the formats: choose "
+                  "one by --from)",
                   input.name(), in_quotes(head.substr(0, head.find_first_of("\r\n")))));
 }
 

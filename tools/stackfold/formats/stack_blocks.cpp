@@ -160,29 +160,41 @@ bool has_columns(std::string_view text) {
   return text.find("  ") != kNone || text.find('\t') != kNone;
 }
 
+/// Is the rest of the text empty, or does it start with an empty line or one of no frame?
+bool is_last_of_block(std::string_view rest) {
+  const auto next = take_line(rest);
+  return !next || trim(*next).empty() || !is_indented(*next) || is_known_note(*next);
+}
+
+/// Other text may have a line of digits only by chance: most blocks must end in a count.
 bool looks_like_blocks(std::string_view head, bool wants_process) {
   bool has_frame = false;
   bool has_process = !wants_process;
+  std::size_t ended = 0, others = 0;
   while (const auto line = take_line(head)) {
-    std::string_view text = trim(*line);
-    if (text.empty() || is_known_note(*line))
+    const std::string_view text = trim(*line);
+    std::string_view columns = text;
+    if (text.empty()) {
+      others += has_frame && ended > 0 ? 1 : 0;
+      has_frame = has_frame && ended == 0;
+    } else if (is_known_note(*line)) {
       continue;
-    if (lone_number(text) || (is_indented(*line) && number_behind_gap(text))) {
-      if (!has_frame)
+    } else if (lone_number(text) || (is_indented(*line) && number_behind_gap(columns))) {
+      if (!has_frame && ended == 0)
         return false;
-      if (has_process)
-        return true;
-    } else if (!is_indented(*line) && folded::parse_folded_line(*line)) {
-      return false;
+      const bool ends_block = has_frame && is_last_of_block(head);
+      (ends_block ? ended : others) += has_process ? 1 : 0;
+      has_frame = has_frame && !(ends_block && has_process);
     } else if (parse_process(text)) {
       has_frame = has_process = true;
-    } else if (has_columns(text)) {
+    } else if (ended == 0 &&
+               (has_columns(text) || (!is_indented(*line) && folded::parse_folded_line(*line)))) {
       return false;
     } else {
       has_frame = true;
     }
   }
-  return false;
+  return ended > others;
 }
 
 }  // namespace
