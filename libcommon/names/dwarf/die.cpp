@@ -1,38 +1,112 @@
 // SPDX-License-Identifier: MIT
 #include "names/dwarf/die.h"
 
+#include <cstddef>
+#include <vector>
+
 namespace pe::names {
 namespace {
 
-/// Returns `next` if it is after `die` and the effort covers the distance; spends that.
-std::optional<Dwarf_Die> if_ahead(Dwarf_Die& die, Dwarf_Die& next, Effort& effort) {
-  const Dwarf_Off from = dwarf_dieoffset(&die);
-  const Dwarf_Off to = dwarf_dieoffset(&next);
-  if (to <= from || !effort.spend(to - from))
+/// Goes from entry to entry.  libdw finds the sibling of an entry that does not state it by reading
+/// all that is within, so it is asked only for entries that have nothing within them.  Behind those
+/// that have, the walk itself arrives.
+class EntryWalk {
+ public:
+  EntryWalk(Dwarf_Die& root, Effort& effort)
+      : dwarf_(dwarf_cu_getdwarf(root.cu)), cu_(root.cu), effort_(effort) {}
+
+  /// Returns the first entry within `die`.
+  std::optional<Dwarf_Die> first_within(Dwarf_Die& die) {
+    Dwarf_Die child;
+    if (effort_.is_spent() || dwarf_child(&die, &child) != 0)
+      return std::nullopt;
+    return if_ahead(die, child);
+  }
+
+  /// Returns the next entry of the same parent.  `die` must state it, or have no entries within.
+  std::optional<Dwarf_Die> sibling(Dwarf_Die& die) {
+    Dwarf_Die next{};
+    list_end_ = nullptr;
+    if (effort_.is_spent())
+      return std::nullopt;
+    const int result = dwarf_siblingof(&die, &next);
+    if (result == 0)
+      return if_ahead(die, next);
+    // libdw leaves the address of the null entry that ends the list, if it has found that.
+    effort_.spend(1);
+    list_end_ = result > 0 ? static_cast<const std::byte*>(next.addr) : nullptr;
     return std::nullopt;
-  return next;
-}
+  }
+
+  /// After the end of a list, returns the next entry in the list around it.
+  std::optional<Dwarf_Die> behind_list() {
+    Dwarf_Die next;
+    const std::byte* const behind = list_end_ != nullptr ? list_end_ + 1 : nullptr;
+    list_end_ = nullptr;
+    if (behind == nullptr || !effort_.spend(1) ||
+        dwarf_die_addr_die(dwarf_, const_cast<std::byte*>(behind), &next) == nullptr ||
+        next.cu != cu_)
+      return std::nullopt;
+    if (*behind != std::byte{0})
+      return next;
+    list_end_ = behind;
+    return std::nullopt;
+  }
+
+  /// Returns whether the walk knows where it is.
+  [[nodiscard]] bool is_at_list_end() const noexcept { return list_end_ != nullptr; }
+
+ private:
+  /// Returns `next` if it is after `die` and the effort covers the distance; spends that.
+  std::optional<Dwarf_Die> if_ahead(Dwarf_Die& die, Dwarf_Die& next) {
+    const Dwarf_Off from = dwarf_dieoffset(&die);
+    const Dwarf_Off to = dwarf_dieoffset(&next);
+    if (to <= from || !effort_.spend(to - from))
+      return std::nullopt;
+    return next;
+  }
+
+  Dwarf* dwarf_;
+  const void* cu_;
+  Effort& effort_;
+  const std::byte* list_end_ = nullptr;  ///< the null entry; null: not known, or not at an end
+};
+
+bool states_sibling(Dwarf_Die& die) { return dwarf_hasattr(&die, DW_AT_sibling) != 0; }
 
 }  // namespace
 
-std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Effort& effort) {
-  Dwarf_Die child;
-  if (effort.is_spent() || dwarf_child(&die, &child) != 0)
-    return std::nullopt;
-  return if_ahead(die, child, effort);
-}
-
-std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Effort& effort) {
-  Dwarf_Die sibling;
-  if (effort.is_spent())
-    return std::nullopt;
-  if (dwarf_siblingof(&die, &sibling) != 0) {
-    // To find that there is none, libdw has read all that is within the entry.
-    if (dwarf_haschildren(&die) != 0)
-      effort.check();
-    return std::nullopt;
+void walk_entries(Dwarf_Die& root, Effort& effort, const EnterEntry& enter,
+                  const LeaveEntry& leave) {
+  EntryWalk walk(root, effort);
+  std::vector<Dwarf_Die> path;  // the entries around the current one that were entered,
+  std::size_t passed = 0;       // and how many within them were not
+  std::optional<Dwarf_Die> at = walk.first_within(root);
+  while (at || passed > 0 || !path.empty()) {
+    if (!at && passed > 0) {
+      at = walk.behind_list();
+      passed = at || walk.is_at_list_end() ? passed - 1 : 0;
+      continue;
+    }
+    if (!at) {
+      Dwarf_Die around = path.back();
+      path.pop_back();
+      at = walk.behind_list();
+      if (!at && !walk.is_at_list_end() && states_sibling(around))
+        at = walk.sibling(around);
+      leave(at);
+      continue;
+    }
+    const bool is_entered = passed == 0 && enter(*at);
+    const auto child = is_entered || !states_sibling(*at) ? walk.first_within(*at) : std::nullopt;
+    if (child && is_entered)
+      path.push_back(*at);
+    else if (child)
+      ++passed;
+    at = child ? child : walk.sibling(*at);
+    if (!child && is_entered)
+      leave(at);
   }
-  return if_ahead(die, sibling, effort);
 }
 
 std::string_view text_of(Dwarf_Die& die, unsigned attribute) {

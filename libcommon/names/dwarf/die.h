@@ -6,6 +6,7 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -13,7 +14,7 @@
 
 namespace pe::names {
 
-/// The remaining cost that a walk may have: bytes of entries skipped, and ranges checked.
+/// The remaining cost that a walk may have: bytes of entries read, and ranges checked.
 class Effort {
  public:
   /// `spender` pays for the time; null: no limits.
@@ -28,12 +29,6 @@ class Effort {
       left_ = 0;
     return left_ > 0;
   }
-  /// After a call whose cost is unknown: spends nothing, but ends the effort if nobody pays.
-  void check() {
-    constexpr std::size_t kTurns = 64;
-    if (spender_ != nullptr && !spender_->may_go_on(kTurns))
-      left_ = 0;
-  }
   [[nodiscard]] bool is_spent() const { return left_ == 0; }
   [[nodiscard]] Spender* spender() const noexcept { return spender_; }
 
@@ -42,11 +37,17 @@ class Effort {
   Spender* spender_;
 };
 
-/// Returns the entry's first child; nullopt if there is none.
-std::optional<Dwarf_Die> first_child(Dwarf_Die& die, Effort& effort);
-/// Returns the next entry with the same parent.  An invalid entry may claim that its sibling
-/// precedes it; this ends the list.
-std::optional<Dwarf_Die> next_sibling(Dwarf_Die& die, Effort& effort);
+/// Visits an entry; returns whether to visit those within it.
+using EnterEntry = std::function<bool(Dwarf_Die&)>;
+/// Called after the entries within one that was entered, with the next entry of the same parent, if
+/// there is one.
+using LeaveEntry = std::function<void(const std::optional<Dwarf_Die>& next)>;
+
+/// Visits the entries within `root` in the order of the file.  It reads each entry once, whatever
+/// their nesting, and spends its bytes.  Invalid entries end the list that they are in, and the
+/// lists around it up to an entry that states its sibling.
+void walk_entries(Dwarf_Die& root, Effort& effort, const EnterEntry& enter,
+                  const LeaveEntry& leave);
 
 /// Calls `visit(low, high)` for each non-empty code range of the entry, until `visit` returns
 /// false.

@@ -239,23 +239,21 @@ class Inlines::Units {
 
   void read_body(Dwarf_Die& function, Body& body) const {
     Effort effort(kMaxStepsOfLookup, effort_.spender());
-    std::vector<std::uint32_t> path{0};  // the entries around the current one
     body.entries.push_back({function, 0, 0, 0});
-    std::optional<Dwarf_Die> at = first_child(function, effort);
-    while (!path.empty()) {
-      if (!at) {
-        Entry& entry = body.entries[path.back()];
-        entry.end = static_cast<std::uint32_t>(body.entries.size());
-        path.pop_back();
-        at = path.empty() ? std::nullopt : next_sibling(entry.die, effort);
-      } else if (may_hold_inlined(dwarf_tag(&*at)) && body.size() < kMostKept &&
-                 add_entry(*at, body, effort)) {
-        path.push_back(static_cast<std::uint32_t>(body.entries.size() - 1));
-        at = path.size() <= kMaxDepth ? first_child(*at, effort) : std::nullopt;
-      } else {
-        at = next_sibling(*at, effort);
-      }
-    }
+    std::vector<std::uint32_t> path;  // the entries around the current one, without the function
+    const auto end = [&body] { return static_cast<std::uint32_t>(body.entries.size()); };
+    const auto enter = [&](Dwarf_Die& die) {
+      if (!may_hold_inlined(dwarf_tag(&die)) || body.size() >= kMostKept ||
+          !add_entry(die, body, effort) || path.size() + 1 >= kMaxDepth)
+        return false;
+      path.push_back(end() - 1);
+      return true;
+    };
+    walk_entries(function, effort, enter, [&](const auto&) {
+      body.entries[path.back()].end = end();
+      path.pop_back();
+    });
+    body.entries.front().end = end();
   }
 
   /// Returns false for an entry without code.
@@ -267,7 +265,8 @@ class Inlines::Units {
     });
     const auto end = static_cast<std::uint32_t>(body.ranges.size());
     if (first < end)
-      body.entries.push_back({die, first, end, 0});
+      body.entries.push_back(
+          {die, first, end, static_cast<std::uint32_t>(body.entries.size() + 1)});
     return first < end;
   }
 

@@ -77,35 +77,27 @@ std::optional<Dwarf_Off> Scopes::around(Dwarf_Off entry) const {
 }
 
 void FullNames::list_functions(Dwarf_Die& unit, Effort& effort, const OnFunction& on_function) {
-  struct Step {
-    Dwarf_Die entry;
-    std::uint32_t scope;  // its number; kNoScope: not a scope, or not entered
-  };
   Scopes& scopes = scopes_[unit.addr];
   scopes = {};
-  std::vector<Step> path;  // the current entry of each level
-  std::optional<Dwarf_Die> at = first_child(unit, effort);
-  while (at || !path.empty()) {
-    if (!at) {
-      at = next_sibling(path.back().entry, effort);
-      if (at && path.back().scope != Scopes::kNoScope)
-        scopes.close(path.back().scope, dwarf_dieoffset(&*at));
-      path.pop_back();
-      continue;
-    }
-    const int tag = dwarf_tag(&*at);
+  std::vector<std::uint32_t> path{Scopes::kNoScope};  // the scopes around the current entry
+  const auto enter = [&](Dwarf_Die& entry) {
+    const int tag = dwarf_tag(&entry);
     const bool is_function = tag == DW_TAG_subprogram;
     // The declaration of a function has neither code nor functions within it.
-    const bool is_declaration = is_function && dwarf_hasattr(&*at, DW_AT_declaration) != 0;
+    const bool is_declaration = is_function && dwarf_hasattr(&entry, DW_AT_declaration) != 0;
     if (is_function && !is_declaration)
-      on_function(*at);
-    const std::uint32_t parent = path.empty() ? Scopes::kNoScope : path.back().scope;
-    path.push_back({*at, Scopes::kNoScope});
-    at = is_scope(tag) && !is_declaration && path.size() < kMaxNesting ? first_child(*at, effort)
-                                                                       : std::nullopt;
-    if (at)
-      path.back().scope = scopes.open(dwarf_dieoffset(&path.back().entry), parent);
-  }
+      on_function(entry);
+    if (!is_scope(tag) || is_declaration || path.size() >= kMaxNesting ||
+        dwarf_haschildren(&entry) <= 0)
+      return false;
+    path.push_back(scopes.open(dwarf_dieoffset(&entry), path.back()));
+    return true;
+  };
+  walk_entries(unit, effort, enter, [&](const std::optional<Dwarf_Die>& next) {
+    if (Dwarf_Die die = next.value_or(Dwarf_Die{}); next)
+      scopes.close(path.back(), dwarf_dieoffset(&die));
+    path.pop_back();
+  });
 }
 
 const Scopes& FullNames::scopes_of(Dwarf_Die& unit, Effort& effort) {
