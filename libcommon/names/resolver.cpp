@@ -13,6 +13,7 @@
 #include "base/quote.h"
 #include "names/demangle.h"
 #include "objects/file_identity.h"
+#include "objects/go_functions.h"
 #include "objects/library.h"
 #include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
@@ -290,7 +291,7 @@ void Resolver::read(Module& module, objects::OpenResult opened, const std::strin
   module.is_library =
       image == nullptr ? path.find(".so") != std::string::npos : objects::is_shared_library(*image);
   module.is_stripped = image != nullptr && image->section(".symtab") == nullptr;
-  if (image != nullptr && image->section(".gopclntab") != nullptr)
+  if (image != nullptr && objects::is_go_program(*image))
     go_files_.insert(path);
   if (image != nullptr && (detail_.inlined || detail_.lines))
     module.inlines = std::make_unique<Inlines>(*image, path, debug_files_);

@@ -2,9 +2,13 @@
 #include "objects/go_functions.h"
 
 #include <algorithm>
+#include <string_view>
 
 namespace pe::objects {
 namespace {
+
+/// By how the program is linked: without and with relocations.
+constexpr std::string_view kTables[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 
 constexpr std::uint32_t kMagic118 = 0xfffffff0, kMagic120 = 0xfffffff1;
 constexpr std::uint64_t kTextStartOffset = 24;  ///< of the field in the header
@@ -83,16 +87,19 @@ std::uint32_t GoFunctions::word(std::size_t offset) const {
   return ByteReader(from(list_, offset)).take<std::uint32_t>().value_or(0);
 }
 
+bool is_go_program(const Image& image) noexcept {
+  const auto has = [&image](std::string_view name) { return image.section(name) != nullptr; };
+  return has(".note.go.buildid") || has(".go.buildinfo") || std::ranges::any_of(kTables, has);
+}
+
 std::optional<GoTable> go_table(const Image& image) {
-  auto table = image.section_bytes(".gopclntab");
-  if (!table)
-    table = image.section_bytes(".data.rel.ro.gopclntab");
-  const Section* text = image.section(".text");
-  if (!table || text == nullptr)
-    return std::nullopt;
-  const std::uint64_t text_svma =
-      relocated_word(image, table->svma + kTextStartOffset).value_or(text->svma);
-  return GoTable{*std::move(table), text_svma};
+  const Section* const text = image.section(".text");
+  for (const std::string_view name : kTables)
+    if (auto table = image.section_bytes(name); table && text != nullptr) {
+      const auto start = relocated_word(image, table->svma + kTextStartOffset);
+      return GoTable{*std::move(table), start.value_or(text->svma)};
+    }
+  return std::nullopt;
 }
 
 }  // namespace pe::objects

@@ -1,4 +1,5 @@
-// Reads a Go program's own table of functions, .gopclntab, which also stripped programs have.
+// Reads a Go program's own table of functions, .gopclntab (.data.rel.ro.gopclntab in
+// programs that can be loaded anywhere), which also stripped programs have.
 //
 //     header      magic, pointer size, number of functions, start of the code, offsets
 //     functions   {offset of the code, offset of the description} each, sorted; the end of the code
@@ -57,12 +58,16 @@ class GoFunctions {
   std::size_t count_ = 0;
 };
 
+/// Whether Go built the image.  Go's linker writes its sections even into stripped programs
+/// (cmd/link/internal/ld/elf.go, buildinfo.go).
+bool is_go_program(const Image& image) noexcept;
+
 /// The arguments of GoFunctions for an image.
 struct GoTable {
   SectionBytes section;
   std::uint64_t text_svma;
 };
-/// Returns nullopt if the image is not a Go program.
+/// Returns nullopt if the image has no such table.
 std::optional<GoTable> go_table(const Image& image);
 
 }  // namespace pe::objects

@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/quote.h"
+#include "objects/go_functions.h"
 #include "objects/image.h"
 #include "recording/probes/function_exits.h"
-#include "recording/probes/go_program.h"
 #include "recording/probes/resolve.h"
 
 namespace pe::recorder {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "objects/go_functions.h"
 
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <string>
@@ -16,23 +17,33 @@ BOOST_AUTO_TEST_SUITE(go_functions)
 
 namespace {
 
-/// Returns the symbols of a stripped program that has this table of functions.
-pe::objects::SymbolTable symbols_with(const std::string& table) {
+/// Returns a stripped program that has this table of functions, in a section of that name.
+pe::objects::Image program_with(const std::string& table, const std::string& section) {
   using pe::testing::output_of;
   const pe::testing::TempDir dir;
   const std::string path = dir / "stripped";
-  output_of("objcopy --strip-all --remove-section .dynsym --add-section .gopclntab='" +
+  output_of("objcopy --strip-all --remove-section .dynsym --add-section " + section + "='" +
             dir.file("table", table) + "' " + pe::testing::test_binary("labels.so") + " " + path);
-  return pe::objects::SymbolTable(pe::testing::image_of(path));
+  return pe::testing::image_of(path);
+}
+
+/// Returns its symbols.
+pe::objects::SymbolTable symbols_with(const std::string& table,
+                                      const std::string& section = ".gopclntab") {
+  return pe::objects::SymbolTable(program_with(table, section));
 }
 
 constexpr std::uint64_t kText = 0x401000;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_stripped_program_has_the_names_that_its_runtime_prints) {
-  const auto symbols = symbols_with(pe::testing::go_table(
-      {{0, "main.work", 0, {}}, {0x20, "main.(*T).Run", 0, {}}}, 0x60, kText));
+// The second is the name in programs that can be loaded anywhere.
+const std::string kSections[] = {".gopclntab", ".data.rel.ro.gopclntab"};
+
+BOOST_DATA_TEST_CASE(a_stripped_program_has_the_names_that_its_runtime_prints, kSections, section) {
+  const auto symbols = symbols_with(
+      pe::testing::go_table({{0, "main.work", 0, {}}, {0x20, "main.(*T).Run", 0, {}}}, 0x60, kText),
+      section);
   const auto name_at = [&](std::uint64_t svma) {
     const auto symbol = symbols.find(svma);
     return symbol ? std::string(symbol->name) : "";
@@ -41,6 +52,11 @@ BOOST_AUTO_TEST_CASE(a_stripped_program_has_the_names_that_its_runtime_prints) {
   BOOST_TEST(name_at(kText + 0x1f) == "main.work");
   BOOST_TEST(name_at(kText + 0x5f) == "main.(*T).Run");
   BOOST_TEST(name_at(kText + 0x60) == "");
+}
+
+BOOST_DATA_TEST_CASE(the_table_shows_that_go_built_a_program, kSections, section) {
+  BOOST_TEST(pe::objects::is_go_program(program_with("table", section)));
+  BOOST_TEST(!pe::objects::is_go_program(program_with("table", ".other")));
 }
 
 // The table of an attacker names one long name for all functions: copies of it would fill the
