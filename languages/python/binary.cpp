@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "languages/python/binary.h"
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
 #include "base/byte_reader.h"
 #include "languages/common/version_text.h"
 #include "languages/python/layout.h"
@@ -19,17 +23,24 @@ std::uint64_t version_in_text(const objects::Image& image, bool has_runtime) {
   const auto section = image.section_bytes(".rodata");
   const Bytes bytes = section ? Bytes(section->bytes) : Bytes();
   std::string_view left(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  constexpr std::size_t kTextsOfTurn = 64, kPiece = std::size_t{64} << 10;
-  for (std::size_t i = 0; !left.empty(); ++i) {
-    if (i % kTextsOfTurn == 0 && !image.may_go_on())
+  constexpr std::size_t kPiece = std::size_t{64} << 10, kTurnsOfPiece = 8;
+  bool is_cut = false;
+  for (std::size_t searched = kPiece; !left.empty();) {
+    if (searched >= kPiece && !image.may_go_on(kTurnsOfPiece))
       return 0;
+    searched %= kPiece;
     const std::string_view piece = left.substr(0, kPiece);
     const std::string_view text = piece.substr(0, piece.find('\0'));
-    left.remove_prefix(std::min(text.size() + 1, piece.size()));
-    if (text.size() == piece.size())
+    const std::size_t taken = std::min(text.size() + 1, piece.size());
+    left.remove_prefix(taken);
+    searched += taken;
+    const bool is_rest = std::exchange(is_cut, text.size() == piece.size());
+    if (is_cut)
       continue;  // a longer text: only its end matters
-    const auto version = parse_version_text(text.substr(text.rfind('/') + 1));
-    if (!version || !version->rest.starts_with('.') || version->minor > kLast)
+    const std::size_t slash = text.rfind('/');
+    const auto version = parse_version_text(text.substr(slash + 1));
+    if (!version || (is_rest && slash == std::string_view::npos) ||
+        !version->rest.starts_with('.') || version->minor > kLast)
       continue;
     const auto [major, minor, rest] = *version;
     const bool is_two = major == kTwo && minor == kLastOfTwo && !has_runtime;

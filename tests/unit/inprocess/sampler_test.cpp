@@ -1,10 +1,19 @@
 // This program samples itself as the loaded library does, without its hooks.  With ThreadSanitizer
 // it shows that threads, their handlers and the reader share nothing without order.
 // SPDX-License-Identifier: MIT
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +22,7 @@
 #include "base/clock.h"
 #include "recording/inprocess/atomics.h"
 #include "recording/inprocess/listener.h"
+#include "recording/inprocess/runtime/filter_hooks.h"
 #include "recording/signal/core/alternate_stack.h"
 #include "recording/signal/core/handler.h"
 #include "recording/signal/core/process.h"
@@ -78,27 +88,101 @@ class Reader {
   bool are_readable_ = true;
 };
 
+/// This process is sampled from the first use on, and this reads it.
+Reader& sampled() {
+  static Listener listener("sampler-test");
+  static std::optional<Reader> reader;
+  if (!reader) {
+    const std::string settings =
+        "PE_SAMPLER=socket=" + listener.socket_name() + ",hz=1000,ring=65536";
+    const char* const environment[] = {settings.c_str(), nullptr};
+    set_real_sigaction(::sigaction, ::sigaction);
+    begin_process(environment);
+    BOOST_REQUIRE(process.samples());
+    reader.emplace(listener);
+    BOOST_REQUIRE(reader->has_memory());
+  }
+  return *reader;
+}
+
+std::atomic<int> forbidden_calls{0};
+
+void count_forbidden(int /*signal*/) { ++forbidden_calls; }
+
+/// From now on, gettid(2) sends the calling thread SIGSYS.
+void forbid_gettid() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog filter{static_cast<unsigned short>(std::size(code)), code};
+  BOOST_REQUIRE(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  note_filter(code);
+  BOOST_REQUIRE(::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(sampler_process)
 
+BOOST_AUTO_TEST_CASE(the_child_of_a_paused_thread_is_not_sampled_and_counted) {
+  Reader& reader = sampled();
+  const std::uint64_t before = load_relaxed(reader.header().without_stack);
+  BOOST_REQUIRE(pause_this_thread());
+  const pid_t child = ::fork();
+  if (child == 0)
+    ::_exit(process.samples() ? 1 : 0);
+  int status = -1;
+  BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
+  continue_this_thread();
+  BOOST_TEST(status == 0);
+  BOOST_TEST(load_relaxed(reader.header().without_stack) == before + 1);
+}
+
+// A filter of system calls that ends the program for gettid(2) would end it in our handler.
+BOOST_AUTO_TEST_CASE(no_handler_asks_for_its_thread_s_number_once_a_filter_may_forbid_that) {
+  sampled();
+  struct sigaction before = {};
+  const struct sigaction action = action_of(count_forbidden);
+  BOOST_REQUIRE(::sigaction(SIGSYS, &action, &before) == 0);
+  std::atomic<pid_t> tid{0};
+  std::atomic<std::uint32_t> found{kNoSlot};
+  std::thread thread([&] {
+    tid = ::gettid();
+    while (found == kNoSlot)
+      std::this_thread::yield();
+    forbid_gettid();
+    const bool is_own = is_slot_of_this_thread(found);
+    const std::uint32_t slot = slot_of_this_thread();
+    const int calls = forbidden_calls.load();
+    BOOST_TEST(!is_own);
+    BOOST_TEST(slot == kNoSlot);
+    BOOST_TEST(calls == 0);
+    ::syscall(SYS_gettid);
+    BOOST_TEST(forbidden_calls > calls);  // the filter works
+  });
+  while (tid == 0)
+    std::this_thread::yield();
+  found = begin_found_thread(tid);
+  BOOST_TEST(found != kNoSlot);
+  thread.join();
+  store_relaxed(process.is_closed, 0U);
+  store_relaxed(process.can_copy, 1U);
+  ::sigaction(SIGSYS, &before, nullptr);
+}
+
 BOOST_AUTO_TEST_CASE(threads_handlers_and_the_reader_agree) {
-  Listener listener("sampler-test");
-  const std::string settings =
-      "PE_SAMPLER=socket=" + listener.socket_name() + ",hz=1000,ring=65536";
-  const char* const environment[] = {settings.c_str(), nullptr};
-  set_real_sigaction(::sigaction, ::sigaction);
-  begin_process(environment);
-  BOOST_REQUIRE(process.samples());
-  Reader reader(listener);
-  BOOST_REQUIRE(reader.has_memory());
+  Reader& reader = sampled();
 
   // An alternate stack that the kernel refuses changes nothing.
   std::array<char, 64> few{};
   const stack_t tiny{few.data(), 0, few.size()};
+  const std::uint64_t without_stack = load_relaxed(reader.header().without_stack);
   BOOST_TEST(set_alternate_stack(&tiny, nullptr) == -1);
   BOOST_TEST(load_relaxed(process.own[slot_of_this_thread()].is_armed) == 1U);
-  BOOST_TEST(load_relaxed(reader.header().without_stack) == 0U);
+  BOOST_TEST(load_relaxed(reader.header().without_stack) == without_stack);
 
   // Setters of the program's action get each action once, as the one before.
   const struct sigaction first = action_of(SIG_IGN), second = action_of(ignore_signal);

@@ -41,7 +41,7 @@ asm(".pushsection .text\n"
     ".type odd_catches, @function\nodd_catches:\n.cfi_startproc\n.cfi_lsda 0x1b, odd_exceptions\n"
     "call odd_inside\nret\nodd_pad: nop\nret\n.cfi_endproc\n.size odd_catches, . - odd_catches\n"
     // A part that the compiler has moved away, and the only jump to its second instruction.
-    FUNCTION("odd_part", "ud2\n" PLACE("odd_part_entry") "nop\nud2\n")
+    FUNCTION("odd_part", "ret\n" PLACE("odd_part_entry") "nop\nud2\n")
     FUNCTION("odd_whole", "test %edi, %edi\nje odd_part_entry\nret\n")
     ".popsection\n.pushsection .rodata\n.balign 4\n"
     "odd_jumps: .long 1b - odd_jumps, 2b - odd_jumps\n.long 0\n"
@@ -138,6 +138,20 @@ BOOST_AUTO_TEST_CASE(the_handler_of_an_exception_is_code) {
 BOOST_AUTO_TEST_CASE(another_function_leads_into_a_moved_part) {
   BOOST_TEST(own().problem("odd_part_entry") == "");
   BOOST_TEST(own().problem("odd_part_entry", 1) == "");
+}
+
+BOOST_AUTO_TEST_CASE(other_functions_are_followed_until_the_time_for_that_is_used_up) {
+  const auto problem = [&](std::uint64_t& left_ns) {
+    return problem_of_place(own().image, own().ranges, std::nullopt,
+                            own().places.at("odd_part_entry"), &left_ns);
+  };
+  constexpr std::uint64_t kMuch = ~std::uint64_t{0};
+  std::uint64_t much_ns = kMuch, little_ns = 1;
+  BOOST_TEST(problem(much_ns) == "");
+  BOOST_TEST(much_ns < kMuch);
+  BOOST_TEST(problem(little_ns).starts_with(kUnknown));
+  BOOST_TEST(little_ns == 0U);
+  BOOST_TEST(problem(little_ns).starts_with(kUnknown));  // the places of a file share it
 }
 
 BOOST_AUTO_TEST_CASE(without_unwind_information_a_symbol_states_where_code_is) {
