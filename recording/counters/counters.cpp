@@ -250,9 +250,12 @@ void Counters::open_cpus() {
 /// elsewhere: on whole CPUs, or by a program.  A probe's program runs on all CPUs, whichever its
 /// counter is of.
 bool Counters::only_follows(std::size_t event, const stream::CounterPlace& place) const {
-  const bool is_hit_by_program = engine_ != nullptr && !events_[event].probed_offsets.empty();
   return (events_[event].is_of_cpus && place.pid != kWholeCpu) ||
-         (is_hit_by_program && place.cpu != cpus_.front());
+         (is_hit_by_program(event) && place.cpu != cpus_.front());
+}
+
+bool Counters::is_hit_by_program(std::size_t event) const {
+  return engine_ != nullptr && !events_[event].probed_offsets.empty();
 }
 
 /// Returns whether the event has its own counter at `place`.  Of the events that are counted
@@ -426,7 +429,7 @@ void Counters::describe_cpus(Closing& closing) const {
     return;  // its counters run only while it does
   std::vector<CpuTime> times;
   for (const Counter& counter : counters_)  // a probe has one for each of its places
-    if (counter.event == 0 && (counter.is_of_cpu || target_.is_wide()) &&
+    if (!is_hit_by_program(counter.event) && (counter.is_of_cpu || target_.is_wide()) &&
         std::ranges::find(times, counter.cpu, &CpuTime::cpu) == times.end())
       times.push_back({counter.cpu, stream::enabled_ns_of(counter.fd).value_or(0)});
   const bool has_all = target_.cpus.empty();

@@ -98,6 +98,7 @@ class Counters {
   void open_everywhere(const stream::CounterPlace& place);
   [[nodiscard]] bool is_opened_there(std::size_t event, const stream::CounterPlace& place) const;
   [[nodiscard]] bool only_follows(std::size_t event, const stream::CounterPlace& place) const;
+  [[nodiscard]] bool is_hit_by_program(std::size_t event) const;
   [[nodiscard]] perf_event_attr attr_there(std::size_t event,
                                            const stream::CounterPlace& place) const;
   bool open_one(std::size_t event, stream::CounterPlace place);

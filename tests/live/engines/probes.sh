@@ -60,6 +60,8 @@ echo >&3
 exec 3>&-
 wait $recorder
 hits 'calls of a process' 500
+# A program in the kernel sees the hits of all CPUs, though the probe has a counter on one only.
+grep 'came online' "$dir/err" && fail 'a CPU that did not come online'
 
 # Weights: arguments, returned values, and what is negative.
 for engine in auto perf; do
