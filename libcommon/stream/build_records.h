@@ -37,18 +37,12 @@ void build_task(Builder& builder, std::uint32_t type, const TaskRecord& task,
       .add(time_ns);
 }
 
-/// Adds a path of /proc/PID/maps, in which the kernel writes a newline as "\012" (proc(5)).
+/// Adds a path of /proc/PID/maps as it is in the file system.
 template <typename Builder>
 void add_maps_path(Builder& builder, std::string_view path) {
-  constexpr std::string_view kNewline = "\\012";
-  for (;;) {
-    const auto at = path.find(kNewline);
-    builder.add_bytes(std::as_bytes(std::span(path.substr(0, at))));
-    if (at == std::string_view::npos)
-      break;
-    builder.add('\n');
-    path.remove_prefix(at + kNewline.size());
-  }
+  for_each_path_part(path, [&builder](std::string_view part) {
+    builder.add_bytes(std::as_bytes(std::span(part)));
+  });
   builder.add('\0');
 }
 

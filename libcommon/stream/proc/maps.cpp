@@ -65,10 +65,8 @@ pid_t pid_or_zero(std::string_view text) {
 }  // namespace
 
 std::string unescape_path(std::string_view path) {
-  std::string text(path);
-  constexpr std::string_view kNewline = "\\012";
-  for (auto at = text.find(kNewline); at != std::string::npos; at = text.find(kNewline, at))
-    text.replace(at, kNewline.size(), 1, '\n');
+  std::string text;
+  for_each_path_part(path, [&text](std::string_view part) { text += part; });
   return text;
 }
 

@@ -15,7 +15,7 @@
 
 namespace pe::stream {
 
-/// Returns a path as it is in the file system: the kernel writes its newlines as "\012" (proc(5)).
+/// Returns a path as it is in the file system, see for_each_path_part().
 std::string unescape_path(std::string_view path);
 
 /// Calls `on_map` for each mapping of a process, also if its first thread has ended.  Returns false

@@ -19,6 +19,22 @@ struct MapsLine {
   std::string_view path;  ///< as written: "\012" for a newline; empty for anonymous memory
 };
 
+/// Calls `on_part(std::string_view)` with the parts of a path as it is in the file system: the
+/// kernel writes a newline as "\012", and escapes nothing else (show_map_vma(),
+/// fs/proc/task_mmu.c).
+template <typename Function>
+void for_each_path_part(std::string_view path, Function on_part) {
+  constexpr std::string_view kNewline = "\\012";
+  for (;;) {
+    const auto at = path.find(kNewline);
+    on_part(path.substr(0, at));
+    if (at == std::string_view::npos)
+      return;
+    on_part(std::string_view("\n"));
+    path.remove_prefix(at + kNewline.size());
+  }
+}
+
 /// Returns nullopt if the line does not have the form that proc(5) describes.
 std::optional<MapsLine> parse_maps_line(std::string_view line) noexcept;
 

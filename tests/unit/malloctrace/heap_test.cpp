@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstddef>
 #include <limits>
+#include <string_view>
 
 #include "support/heap_builder.h"
 
@@ -44,6 +45,14 @@ std::string stack_of(const heap::Heap& heap, std::uint32_t site) {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(heap_reader)
+
+BOOST_AUTO_TEST_CASE(a_newline_in_a_path_is_unescaped) {
+  HeapBuilder builder;
+  builder.module(0x1000, 0x2000, "/tmp/a\\012b\\012 (deleted)");
+  const heap::Heap heap = read(builder);
+  const heap::Module& module = heap.modules.at(0);
+  BOOST_TEST(std::string_view(module.path, module.path_length) == "/tmp/a\nb\n (deleted)");
+}
 
 BOOST_AUTO_TEST_CASE(a_count_takes_no_more_memory_than_its_section_has) {
   HeapBuilder builder;

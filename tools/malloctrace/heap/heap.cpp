@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
+
+#include "stream/proc/maps.h"
 
 namespace pe::heap {
 namespace {
@@ -94,6 +97,12 @@ class HeapReader {
     return values;
   }
 
+  /// The process records its paths as they are in /proc/self/maps.
+  static void unescape(Module& module) {
+    const std::string path = stream::unescape_path({module.path, module.path_length});
+    module.path_length = static_cast<std::uint32_t>(path.copy(module.path, sizeof module.path));
+  }
+
   void check_modules() {
     for (Module& module : heap_.modules) {
       heap_.damaged +=
@@ -101,6 +110,7 @@ class HeapReader {
       module.end = std::max(module.start, module.end);
       module.path_length = std::min<std::uint32_t>(module.path_length,
                                                    static_cast<std::uint32_t>(sizeof module.path));
+      unescape(module);
     }
     for (Code& code : heap_.codes)
       if (code.module > heap_.modules.size()) {

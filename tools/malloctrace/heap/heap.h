@@ -41,7 +41,7 @@ struct Frame {
 
 struct Heap {
   Header header{};              ///< `command` ends with a NUL
-  std::vector<Module> modules;  ///< `path_length` is within path, `end` is not below start
+  std::vector<Module> modules;  ///< `path` is unescaped, `end` is not below start
   std::vector<Code> codes;      ///< index: number - 1
   StackTree stacks;
   std::vector<Site> sites;       ///< index: number - 1
