@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -21,6 +22,7 @@
 #include "base/error.h"
 #include "base/file_name.h"
 #include "base/quote.h"
+#include "base/take_until.h"
 
 namespace pe {
 namespace {
@@ -95,7 +97,20 @@ std::vector<std::string> options_beyond(std::string_view typed,
   return beyond;
 }
 
-/// Puts "TOOL's" before each hidden option, unless the tool's name is there.
+/// Is a text the start of a command of this project, as in "to see it: pe-record -p PID "?
+bool is_in_command(std::string_view before) {
+  constexpr std::array<std::string_view, 9> kCommands{"flamediff", "flamesvg",  "malloctrace",
+                                                      "offcpu",    "pe-record", "pe-symbolize",
+                                                      "stackfold", "stackpipe", "stacktop"};
+  std::string_view clause = before.substr(before.find_last_of("|:;,()") + 1);
+  while (const auto word = take_until(clause, ' '))
+    if (std::ranges::find(kCommands, *word) != kCommands.end())
+      return true;
+  return false;
+}
+
+/// Puts "TOOL's" before each hidden option, unless the tool's name is there, or the option is that
+/// of a command.
 std::string with_owners(std::string message, std::string_view tool,
                         std::span<const std::string> hidden) {
   constexpr std::string_view kDashes = "--", kOfName = "abcdefghijklmnopqrstuvwxyz-";
@@ -104,7 +119,8 @@ std::string with_owners(std::string message, std::string_view tool,
     const std::string name = message.substr(at + kDashes.size(), end - at - kDashes.size());
     const std::string_view before = std::string_view(message).substr(0, at);
     const std::string owner = fmt::format("{}'s ", tool);
-    const bool has_owner = before.ends_with(owner) || before.ends_with(fmt::format("{} ", tool));
+    const bool has_owner = before.ends_with(owner) || before.ends_with(fmt::format("{} ", tool)) ||
+                           is_in_command(before);
     const bool is_hidden = !has_owner && std::ranges::find(hidden, name) != hidden.end();
     if (is_hidden)
       message.insert(at, owner);

@@ -194,6 +194,18 @@ BOOST_AUTO_TEST_CASE(advice_names_the_tool_of_options_that_the_command_before_it
              "tool: tool's --raw\n");
 }
 
+BOOST_AUTO_TEST_CASE(options_in_a_command_of_another_tool_are_that_tools) {
+  pe::StringOutput out, err;
+  const std::vector<std::string> hidden{"depth", "raw"};
+  const pe::Io io{-1, out, err, "tool", false, hidden};
+  io.report(
+      "use --raw; to see it: pe-record --depth 1 -p PID --raw 2 | stackfold, or raise --depth");
+  BOOST_TEST(
+      err.text ==
+      "tool: use tool's --raw; to see it: pe-record --depth 1 -p PID --raw 2 | stackfold, or "
+      "raise tool's --depth\n");
+}
+
 BOOST_AUTO_TEST_CASE(the_variable_of_the_command_before_it_is_not_inherited) {
   constexpr pe::Tool kAdvises{.name = "advises",
                               .synopsis = "COMMAND",
