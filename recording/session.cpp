@@ -91,6 +91,8 @@ int Session::run(Source& source) {
     budget_.end(kRestNs);
     source.stop();
     cost_.end_wall(monotonic_ns());
+    if (!child_ || !child_->poll_status())
+      activity_->end();
   });
   // A source that has not started cannot be stopped.  It must only hurry.
   budget_.look_by([this, is_hurried = false]() mutable {

@@ -191,10 +191,13 @@ TargetActivity::TargetActivity(Target target)
     children_.emplace_back(pid, process_cpu_ns(pid).value_or(0));
 }
 
-TargetActivity::Used TargetActivity::used() const {
+TargetActivity::Used TargetActivity::measure() const {
   Used used;
-  if (target_.is_command)
+  if (target_.is_command) {
     used.own_ns = ended_children_cpu_ns() - ended_ns_;
+    for (const pid_t pid : target_.processes)  // it is still there if it was not waited for
+      used.own_ns += process_cpu_ns(pid).value_or(0) + children_cpu_ns(pid);
+  }
   used.is_stopped = !processes_.empty() || !threads_.empty();
   for (const auto& [pid, before_ns] : processes_)
     used.own_ns += since(process_cpu_ns(pid), before_ns);

@@ -30,18 +30,24 @@ class TargetActivity {
     bool is_stopped = false;        ///< a signal has stopped all of the target
     bool has_ended = false;         ///< a part has ended, so its time is unknown
   };
-  /// Includes a command only after it has been waited for.
-  [[nodiscard]] Used used() const;
+  /// Includes a command only after it has been waited for, unless end() was called before.
+  [[nodiscard]] Used used() const { return at_end_ ? *at_end_ : measure(); }
+
+  /// The recording ends while the target goes on: later time does not count.
+  void end() { at_end_ = measure(); }
 
   [[nodiscard]] const Target& target() const noexcept { return target_; }
 
  private:
+  [[nodiscard]] Used measure() const;
+
   using Before = std::vector<std::pair<pid_t, std::uint64_t>>;  ///< CPU time in nanoseconds
 
   Target target_;
   Before processes_, children_;
   Before threads_;
   std::uint64_t ended_ns_ = 0;
+  std::optional<Used> at_end_;
 };
 
 /// Returns the CPU time from one sample of an event to the next; 0 if the event does not count
