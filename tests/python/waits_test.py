@@ -2,7 +2,7 @@
 import tempfile
 import unittest
 
-from stackpipe import hotcold, options, outputs, waits
+from stackpipe import hotcold, options, outputs, pipeline, waits
 from stackpipe.messages import UsageError
 
 
@@ -15,6 +15,14 @@ class Folding(unittest.TestCase):
 
     def test_nanoseconds_become_microseconds(self):
         self.assertEqual(waits.in_microseconds(b"sh;main", b"1500600"), b"sh;main 1501\n")
+
+
+    def test_the_text_states_its_unit(self):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
+            folded = f"{folder}/stacks.folded"
+            self.assertEqual(waits.fold(folder, folded, pipeline.Tools("/nowhere"), said), 0)
+            with open(folded, "rb") as file:
+                self.assertEqual(file.read(), b"# unit: us\n")
 
 
 class Emptiness(unittest.TestCase):

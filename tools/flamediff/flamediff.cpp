@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 #include "base/io/input.h"
 #include "flamediff/change_text.h"
@@ -50,8 +51,12 @@ void report_input(const Profiles& profiles, const std::string& doubt, const Io& 
     io.note(doubt);
 }
 
-int compare_and_write(const Options& options, Io& io) {
+int compare_and_write(Options options, Io& io) {
   const Profiles profiles = flamediff::read_profiles(options, io.in_fd);
+  if (!profiles.unit.empty() && profiles.unit != "samples") {
+    painting::set_count_name(options.page, profiles.unit);
+    options.has_unit = true;
+  }
   const Comparison comparison = flamediff::compare(profiles.all, options);
   const painting::CallTree& tree = profiles.all.tree;
   if (comparison.totals.before.is_zero() && comparison.totals.after.is_zero()) {
@@ -79,9 +84,9 @@ int compare_and_write(const Options& options, Io& io) {
 }
 
 int work(const CommandLine& line, Io& io) {
-  const Options options = flamediff::read_options(line);
+  Options options = flamediff::read_options(line);
   if (options.output != Form::kFolded)
-    return compare_and_write(options, io);
+    return compare_and_write(std::move(options), io);
   flamediff::write_folded(options, io);
   return kOk;
 }

@@ -6,9 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "flamediff/perl.h"
+#include "flamediff/profiles.h"
 #include "folded/build_details.h"
+#include "folded/facts.h"
 #include "folded/folded_reader.h"
 #include "folded/ordered_stacks.h"
 
@@ -26,6 +29,7 @@ class Side {
     folded::FoldedReader reader(file, io.in_fd);
     while (const auto line = reader.next())
       add(*line, options.strips_hex);
+    unit_ = stated_unit(reader.facts());
     const folded::MalformedLines& malformed = reader.malformed();
     if (malformed.count > 0)
       io.note(malformed.describe());
@@ -49,6 +53,7 @@ class Side {
   }
 
   [[nodiscard]] Count total() const { return total_; }
+  [[nodiscard]] const std::string& unit() const { return unit_; }
 
  private:
   void add(const FoldedLine& line, bool strips_hex) {
@@ -63,6 +68,7 @@ class Side {
   std::optional<OrderedStacks::Reader> reader_;
   std::optional<FoldedLine> next_;
   Count total_;
+  std::string unit_;
 };
 
 /// Scales like difffolded.pl: in floating point, rounded down to whole samples.
@@ -81,12 +87,19 @@ void write_folded(const Options& options, Io& io) {
     return write_as_perl(options, io);
   Side before(options.before, options, io);
   Side after(options.after, options, io);
+  const std::string units[] = {before.unit(), after.unit()};
+  std::vector<std::string> messages;
+  const std::string unit = join_units(units, options, messages);
+  for (const std::string& message : messages)
+    io.note(message);
   before.begin();
   after.begin();
   const double from = before.total().as_double();
   const double to = after.total().as_double();
   std::string stack;
   std::string block;
+  if (unit != "samples")
+    folded::append_fact(block, "unit", unit);
   while (before.next() || after.next()) {
     const bool is_first =
         !after.next() || (before.next() && before.next()->stack <= after.next()->stack);

@@ -195,6 +195,7 @@ Options read_options(const CommandLine& line) {
   options.fail_over = read_fail_over(line);
   if (line.has("period"))
     options.period = read_whole(line, "period", 0);
+  options.names_unit = line.has("countname");
   options.has_unit = options.page.count_name != "samples";
   options.top = read_whole(line, "top", options.top);
   return options;

@@ -37,7 +37,8 @@ struct Options : painting::PageOptions {
   std::vector<std::string> strip;       ///< regular expressions
   std::optional<double> fail_over;      ///< a share may grow by this many percent
   std::optional<std::uint64_t> period;  ///< counts per sample; 0: counts are not samples
-  bool has_unit = false;                ///< --countname: counts are not samples
+  bool names_unit = false;              ///< --countname: the files' own units are ignored
+  bool has_unit = false;                ///< counts are not samples
   std::uint64_t top = 20;               ///< rows of each table; 0: all
 };
 

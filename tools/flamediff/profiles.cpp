@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
+#include "base/io/input.h"
 #include "base/quote.h"
 #include "flamediff/frame_rewriter.h"
 #include "folded/folded_reader.h"
@@ -117,7 +119,43 @@ void join_outermost(std::size_t runs_before, Profiles& profiles) {
   profiles.all = with_outermost(profiles.all, before, name);
 }
 
+/// Returns "the profile before", with its file if there are several.
+std::string side_of(std::size_t i, const Options& options) {
+  const bool is_before = i < options.before.size();
+  const auto& files = is_before ? options.before : options.after;
+  const std::string side = is_before ? "the profile before" : "the profile after";
+  if (options.before.size() + options.after.size() == 2)
+    return side;
+  return fmt::format("{} ({})", side, input_name(files[is_before ? i : i - options.before.size()]));
+}
+
 }  // namespace
+
+std::string stated_unit(std::span<const folded::Fact> facts) {
+  if (const auto unit = std::ranges::find(facts, "unit", &folded::Fact::key); unit != facts.end())
+    return unit->value;
+  const auto writer = std::ranges::find(facts, "stackfold", &folded::Fact::key);
+  return writer != facts.end() ? "samples" : "";
+}
+
+std::string join_units(std::span<const std::string> units, const Options& options,
+                       std::vector<std::string>& messages) {
+  const auto known = std::ranges::find_if_not(units, &std::string::empty);
+  if (options.names_unit || known == units.end())
+    return {};
+  const auto first = static_cast<std::size_t>(known - units.begin());
+  for (std::size_t i = first; i < units.size(); ++i)
+    if (!units[i].empty() && units[i] != *known)
+      throw Error(fmt::format("{} counts {}, {} {}: profiles of different units cannot be compared",
+                              side_of(first, options), *known, side_of(i, options), units[i]));
+  const auto without = std::ranges::find_if(units, &std::string::empty);
+  if (without != units.end() && *known != "samples")
+    messages.push_back(
+        fmt::format("{} does not state its unit, {} counts {}: compared as {} (see --countname)",
+                    side_of(static_cast<std::size_t>(without - units.begin()), options),
+                    side_of(first, options), *known, *known));
+  return *known;
+}
 
 Profiles read_profiles(const Options& options, int stdin_fd) {
   const folded::FrameRewriter rewriter("strip", options.strip, options.cuts_build_details);
@@ -128,13 +166,16 @@ Profiles read_profiles(const Options& options, int stdin_fd) {
   Profiles profiles;
   std::vector<std::string> files = options.before;
   files.insert(files.end(), options.after.begin(), options.after.end());
+  std::vector<std::string> units;
   for (std::size_t i = 0; i < files.size(); ++i) {
     folded::FoldedReader reader(std::span<const std::string>(files).subspan(i, 1), stdin_fd);
     while (const auto line = reader.next())
       builder.add_to(i, line->stack, line->count);
     if (reader.malformed().count > 0)
       profiles.messages.push_back(reader.malformed().describe());
+    units.push_back(stated_unit(reader.facts()));
   }
+  profiles.unit = join_units(units, options, profiles.messages);
   profiles.all = std::move(builder).finish_union(files.size());
   if (options.cuts_build_details)
     join_outermost(options.before.size(), profiles);

@@ -47,8 +47,6 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         rows = (["--top", line.last("top")] if line.has("top") else []) + ["--with-noise"] * line.has("with-noise")
         limit = ["--fail-over", line.last("fail-over")] if line.has("fail-over") else []
         how = [f"--{name}" for name in ("absolute", "no-strip") if line.has(name)]
-        if all(map(inputs.is_heap, names)):
-            how += ["--countname", "bytes"]
         if output.path == _STDOUT:  # the table would be mixed with the result
             write(tools, output, how, sides)
             return 0

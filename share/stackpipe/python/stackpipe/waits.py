@@ -314,6 +314,7 @@ def fold(streams: str, folded: str, tools: pipeline.Tools, said: BinaryIO) -> in
     """Folds both streams into one file, in microseconds.  Messages go to the file `said`.  Returns 0 if all was written."""
     failed = 0
     with files.create(folded) as out:
+        out.write(b"# unit: us\n")
         for stream, weight, convert in (("on.pe", ["--weight", "period"], in_microseconds), ("off.pe", [], as_waiting)):
             if not os.path.exists(os.path.join(streams, stream)):
                 continue
