@@ -2,6 +2,7 @@
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -35,6 +36,23 @@ class Pipe(unittest.TestCase):
         self.assertEqual(TOOLS.read([["printenv", "LC_ALL"]])[1], b"C\n")
         process = TOOLS.start(["printenv", "LC_ALL"], as_user=True, stdout=subprocess.PIPE)
         self.assertEqual(process.communicate()[0], b"xx_YY\n")
+
+
+class Signals(unittest.TestCase):
+    def test_a_background_job_of_a_script_hears_sigint_but_not_what_nohup_ignores(self):
+        script = """import os, signal
+from stackpipe import pipeline
+heard = []
+pipeline.on_stop(lambda number, frame: heard.append(number))
+for number in pipeline.STOP_SIGNALS:
+    os.kill(os.getpid(), number)
+print([int(number) for number in heard])
+pipeline.listen_again(pipeline.Tools("/nowhere"))
+os.kill(os.getpid(), signal.SIGINT)
+"""
+        shell = "trap '' HUP; \"$0\" -c \"$1\" & wait"  # a shell without job control ignores SIGINT in the background
+        printed = subprocess.run(["sh", "-c", shell, sys.executable, script], stdout=subprocess.PIPE, check=True).stdout
+        self.assertEqual(printed, b"%s\n" % str([int(signal.SIGINT), int(signal.SIGTERM)]).encode())
 
 
 class Outcome(unittest.TestCase):

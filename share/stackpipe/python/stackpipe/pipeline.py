@@ -203,9 +203,10 @@ def draw(tools: Tools, path: str, stages: Sequence[Sequence[str]], stderr: Targe
 
 def on_stop(handle) -> None:
     """Calls handle(number, frame) at SIGINT, SIGTERM and SIGHUP.  Signals that the parent process has set to be ignored,
-    as nohup does, stay ignored."""
+    as nohup does, stay ignored, except SIGINT: a script's background jobs ignore it, but a user who sends it by kill(1) wants
+    them to end."""
     for number, before in _AT_START.items():
-        signal.signal(number, signal.SIG_IGN if before is signal.SIG_IGN else handle)
+        signal.signal(number, signal.SIG_IGN if before is signal.SIG_IGN and number != signal.SIGINT else handle)
 
 
 def go_on(recorders: Sequence[subprocess.Popen]) -> list[int]:
