@@ -75,7 +75,7 @@ class Outputs(unittest.TestCase):
             with self.assertRaisesRegex(Failure, "full"):
                 with outputs.keeping("work", ["raw.pe", "empty.pe", "none.pe"]):
                     raise Failure("x.svg: the disk is full")
-            kept = re.fullmatch(r"the recording is kept; to draw it: pe-symbolize (\S+/raw\.pe) \| stackfold \| flamesvg -o FILE\.svg",
+            kept = re.fullmatch(r"the recording is kept; to draw it: pe-symbolize (\S+/raw\.pe) \| stackfold --annotate \| flamesvg -o FILE\.svg",
                                 said.call_args.args[0])
             self.assertTrue(kept, said.call_args)
             with open(kept[1], "rb") as file:
@@ -83,6 +83,17 @@ class Outputs(unittest.TestCase):
             with outputs.keeping("work", ["empty.pe"]):  # nothing failed
                 pass
         self.assertEqual(os.listdir("work"), ["empty.pe"])
+
+    def test_each_kept_recording_has_the_command_that_draws_it(self):
+        os.mkdir("work")
+        for name in ("on.pe", "off.pe"):
+            self.made(f"work/{name}", b"samples")
+        with mock.patch.dict(os.environ, TMPDIR=os.getcwd()), mock.patch.object(outputs, "say") as said:
+            with self.assertRaisesRegex(Failure, "full"):
+                with outputs.keeping("work", ["on.pe", "off.pe"], "stackfold --event peak-bytes"):
+                    raise Failure("x.svg: the disk is full")
+        for call, name in zip(said.call_args_list, ("on", "off"), strict=True):
+            self.assertRegex(call.args[0], rf"to draw it: pe-symbolize \S+/{name}\.pe \| stackfold --event peak-bytes \| flamesvg -o FILE-{name}\.svg$")
 
     def test_advice_is_given_once(self):
         self.assertEqual(outputs.once(b"a: 7 files are stripped: link them\nb: 5 samples\nc: 9 files are stripped: link them\n"),

@@ -51,7 +51,7 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
         status = trace(target, stream, parts[""], tools)
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
-        with outputs.keeping(work, [os.path.basename(stream)]):
+        with outputs.keeping(work, [os.path.basename(stream)], f"stackfold --annotate --event {PARTS[''][0]}"):
             named = os.path.join(work, "named.pe")
             with files.create(named) as file:
                 if tools.pipe([["pe-symbolize", *(["-q"] if is_quiet else []), stream]], stdout=file) != [0]:

@@ -5,6 +5,7 @@ A file that exists is replaced if it is empty or has the same form.  Any other f
 import contextlib
 import os
 import re
+import shlex
 import urllib.parse
 import webbrowser
 import zlib
@@ -178,9 +179,10 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
 
 
 @contextlib.contextmanager
-def keeping(folder: str, streams: Sequence[str]) -> Iterator[None]:
+def keeping(folder: str, streams: Sequence[str], fold: str = "stackfold --annotate") -> Iterator[None]:
     """If the block raises Failure, moves the streams from the temporary folder into one that stays, and prints their paths: a
-    recording cannot be repeated, but it can be drawn again."""
+    recording cannot be repeated, but it can be drawn again.  `fold` is the stage that selects what is
+    drawn."""
     try:
         yield
     except Failure as failure:
@@ -190,9 +192,10 @@ def keeping(folder: str, streams: Sequence[str]) -> Iterator[None]:
                 kept = files.temporary_folder()
                 for name in full:
                     os.rename(os.path.join(folder, name), os.path.join(kept, name))
-                paths = " ".join(os.path.join(os.path.realpath(kept), name) for name in full)
-                say(f"the recording is kept; to draw it: pe-symbolize {paths} | stackfold | flamesvg -o FILE.svg" if len(full) == 1 else
-                    f"the recordings are kept: {paths}")
+                for name in full:
+                    path = shlex.quote(os.path.join(os.path.realpath(kept), name))
+                    picture = f"FILE-{os.path.splitext(name)[0]}.svg" if len(full) > 1 else "FILE.svg"
+                    say(f"the recording is kept; to draw it: pe-symbolize {path} | {fold} | flamesvg -o {picture}")
         raise
 
 
