@@ -12,11 +12,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "base/cli/run.h"
 #include "base/error.h"
+#include "base/parse_number.h"
 
 namespace pe {
 namespace {
@@ -32,6 +35,7 @@ struct Program {
   char* const* argv;
   char* const* environment;
   int stdout_fd;  ///< negative: that of this process
+  int stderr_fd;  ///< 0: the same
   const SignalState& signals;
 };
 
@@ -47,6 +51,10 @@ struct Program {
     ::_exit(kOwnFailure);  // the recorder gave up
   if (program.stdout_fd >= 0)
     ::dup2(program.stdout_fd, STDOUT_FILENO);
+  if (program.stderr_fd > STDERR_FILENO) {
+    ::dup2(program.stderr_fd, STDERR_FILENO);
+    ::close(program.stderr_fd);
+  }
   program.signals.apply();
   ::execvpe(program.argv[0], program.argv, program.environment);
   const int code = errno;
@@ -64,7 +72,19 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-/// Returns our environment, in which `changes` replace the entries with the same names.
+/// Names the descriptor that becomes the command's standard error.  A caller that reads our
+/// messages gives the command another standard error this way: a shell in between would be
+/// recorded.
+constexpr std::string_view kStderr = "STACKPIPE_STDERR=";
+
+/// Returns the descriptor that our caller names, or 0.
+int named_stderr() {
+  const char* text = std::getenv(std::string(kStderr.substr(0, kStderr.size() - 1)).c_str());
+  return text == nullptr ? 0 : static_cast<int>(parse_number<std::uint8_t>(text).value_or(0));
+}
+
+/// Returns our environment without kStderr, in which `changes` replace the entries with the same
+/// names.
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
   std::vector<std::string> all = changes;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -72,7 +92,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
     const auto has_name_of = [&](std::string_view change) {
       return text.starts_with(change.substr(0, change.find('=') + 1));
     };
-    if (std::none_of(changes.begin(), changes.end(), has_name_of))
+    if (!text.starts_with(kStderr) && std::none_of(changes.begin(), changes.end(), has_name_of))
       all.emplace_back(text);
   }
   return all;
@@ -100,7 +120,8 @@ Child Child::start(const std::vector<std::string>& command, int stdout_fd,
     throw_errno("fork", errno);
   if (pid == 0) {
     go_write.close();
-    become({argv.data(), envp.data(), stdout_fd, signals}, go_read.get(), error_write.get());
+    become({argv.data(), envp.data(), stdout_fd, named_stderr(), signals}, go_read.get(),
+           error_write.get());
   }
   return {pid, std::move(go_write), std::move(error_read), command.front()};
 }

@@ -30,7 +30,9 @@ class Child {
  public:
   /// Forks.  The child waits until go() and then starts with `signals`, which are those of our own
   /// caller.  Its standard output is `stdout_fd` if that is not negative.  `environment`
-  /// ("NAME=VALUE") replaces entries of ours or adds to them.  Throws Error.
+  /// ("NAME=VALUE") replaces entries of ours or adds to them.  The command's standard error is the
+  /// descriptor that STACKPIPE_STDERR names, if it is set; the command inherits neither.  Throws
+  /// Error.
   static Child start(const std::vector<std::string>& command, int stdout_fd,
                      const SignalState& signals, const std::vector<std::string>& environment = {});
 

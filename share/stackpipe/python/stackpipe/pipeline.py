@@ -18,6 +18,8 @@ from stackpipe.messages import Failure, say
 Target = int | IO[bytes] | None
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: The variable that names the descriptor that a recorder makes its command's standard error.
+PROGRAM_STDERR = "STACKPIPE_STDERR"
 _AT_START = {number: signal.getsignal(number) for number in STOP_SIGNALS}
 _DRAWERS = ("flamesvg", "flamediff", "stacktop")
 _NOTHING_TO_DRAW = 2  # their exit status for input without stacks
@@ -157,6 +159,21 @@ def shell_descriptor(descriptor: int) -> Iterator[int]:
         yield number
     finally:
         os.close(number)
+
+
+@contextlib.contextmanager
+def program_stderr(variables: Mapping[str, str]) -> Iterator[int | None]:
+    """Yields the descriptor that the variables name as the program's standard error, if they do.  A program that starts
+    in the block inherits it only as that."""
+    number = int(variables.get(PROGRAM_STDERR) or -1)
+    if number < 0:
+        yield None
+        return
+    os.set_inheritable(number, False)
+    try:
+        yield number
+    finally:
+        os.set_inheritable(number, True)
 
 
 def in_shell(text: str, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:

@@ -106,8 +106,10 @@ class HeldCommand:
             raise Failure(f"{command[0]}: {os.strerror(errno.EACCES if is_there else errno.ENOENT)}", 126 if is_there else 127)
         reading, self._gate = os.pipe()
         with pipeline.shell_descriptor(reading) as number:
-            words = pipeline.in_shell(f'read -r _ <&{number} || exit {OWN_FAILURE}; exec "$@" {number}<&-', command, tools.users)
-            self._process = tools.start(words, as_user=True, stdout=stdout)
+            words = pipeline.in_shell(f'read -r _ <&{number} || exit {OWN_FAILURE}; unset {pipeline.PROGRAM_STDERR}; exec "$@" {number}<&-',
+                                      command, tools.users)
+            with pipeline.program_stderr(tools.users) as stderr:
+                self._process = tools.start(words, as_user=True, stdout=stdout, stderr=stderr)
         os.close(reading)
         self.pid = self._process.pid
 

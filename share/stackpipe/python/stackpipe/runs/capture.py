@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import time
 from typing import BinaryIO, Iterator, NamedTuple, Sequence
@@ -208,8 +207,8 @@ def record(making: Making) -> tuple[int, bool]:
         draft.printed = files.create(draft.path(".output"))
         printed = draft.printed.fileno()
     pipeline.on_stop(lambda number, frame: interrupted.append(number))
-    with keep_apart(making, printed) as arguments:
-        process = making.tools.start(recorder_command(making, arguments), as_user=True, stdout=printed, stderr=draft.said)
+    with program_stderr(printed) as variables:
+        process = making.tools.start(recorder_command(making), as_user=True, variables=variables, stdout=printed, stderr=draft.said)
     if making.mode.recorder == "malloctrace" and making.mode.has_limit:
         # malloctrace has no time limit and ends with its program.  SIGINT ends both.
         if not pipeline.wait_or_interrupt(process, float(making.mode.seconds)):
@@ -223,9 +222,9 @@ def record(making: Making) -> tuple[int, bool]:
     return status, bool(interrupted)
 
 
-def recorder_command(making: Making, target: Sequence[str]) -> list[str]:
+def recorder_command(making: Making) -> list[str]:
     """Returns the recorder and its arguments."""
-    mode, draft, tools = making.mode, making.draft, making.tools
+    mode, draft, tools, target = making.mode, making.draft, making.tools, making.target.arguments
     limit = ["-d", text_of_number(short(float(mode.seconds)))] if mode.has_limit else []
     stream = draft.path("raw.pe")
     if mode.recorder == "hotcold":
@@ -237,17 +236,16 @@ def recorder_command(making: Making, target: Sequence[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def keep_apart(making: Making, printed: int) -> Iterator[list[str]]:
-    """Gives the program our standard error, not the recorder's.  So its output is never parsed as the recorder's figures,
-    and we do not wait for processes that it leaves running.  A shell moves the descriptor in a fraction of a millisecond,
-    and then executes the program; Python would appear in the profile.  A program that cannot be executed goes to the recorder
-    unchanged.  Yields the recorder's target."""
-    target, users = making.target, making.tools.users
-    if not target.workload or not shutil.which(target.workload[0], path=users.get("PATH", os.defpath)):
-        yield target.arguments
-        return
-    with pipeline.shell_descriptor(printed) as number:
-        yield ["--", *pipeline.in_shell(f'exec "$@" 2>&{number} {number}>&-', target.workload, users)]
+def program_stderr(descriptor: int) -> Iterator[dict[str, str]]:
+    """Gives the program another standard error than the recorder's.  So its output is never parsed as the recorder's figures,
+    and we do not wait for processes that it leaves running.  The recorder itself gives it the descriptor, because a shell that
+    did so would appear in the profile.  Yields the variables of the recorder."""
+    copy = os.dup(descriptor)
+    try:
+        os.set_inheritable(copy, True)
+        yield {pipeline.PROGRAM_STDERR: str(copy)}
+    finally:
+        os.close(copy)
 
 
 class Closing(NamedTuple):
