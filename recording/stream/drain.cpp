@@ -101,6 +101,7 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
       if (const auto sample = stream::parse_sample(record, attr_)) {
         if (sample->tid != kNoTid)
           passed_.threads.insert(sample->tid);
+        passed_.processes.insert(sample->pid);
         return hold_sample(record, *sample, may_stay);
       }
       break;

@@ -37,7 +37,7 @@ struct Passed {
   stream::LostSamples lost;     ///< dropped by the kernel because a ring was full
   std::uint64_t marks = 0;      ///< entries and exits of functions
   std::uint64_t throttled = 0;  ///< how often the kernel paused a counter
-  std::unordered_set<std::uint32_t> threads;
+  std::unordered_set<std::uint32_t> threads, processes;  ///< that have samples
 };
 
 class Drain {

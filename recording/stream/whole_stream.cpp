@@ -158,7 +158,14 @@ void describe_spending(RecordedStream& stream, Closing& closing) {
                                          groups.size() - kShown));
 }
 
-std::string describe_unreadable(const std::vector<pid_t>& processes, std::string_view fix) {
+std::string describe_unreadable(std::vector<pid_t> processes,
+                                const std::unordered_set<std::uint32_t>& with_frames,
+                                std::string_view fix) {
+  std::erase_if(processes, [&with_frames](pid_t pid) {
+    return !with_frames.contains(static_cast<std::uint32_t>(pid));
+  });
+  if (processes.empty())
+    return {};
   if (processes.size() == 1)
     return fmt::format("process {} could not be read in /proc, so its frames have no names: {}",
                        processes.front(), fix);

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/cli/closing.h"
@@ -40,6 +42,9 @@ void describe_spending(RecordedStream& stream, Closing& closing);
 
 /// Returns "3 processes could not be read in /proc (the first: 7), so their frames have no names:
 /// record as root", for the result of write_running() and stream::fix_of_unreadable_processes().
-std::string describe_unreadable(const std::vector<pid_t>& processes, std::string_view fix);
+/// Counts only those `with_frames`; empty if there is none.
+std::string describe_unreadable(std::vector<pid_t> processes,
+                                const std::unordered_set<std::uint32_t>& with_frames,
+                                std::string_view fix);
 
 }  // namespace pe::recording

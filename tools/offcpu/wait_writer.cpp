@@ -99,6 +99,7 @@ void WaitWriter::flush(std::uint64_t now_ns) {
 
 void WaitWriter::write(std::uint64_t id, const Place& place, const Waits& waits,
                        std::uint64_t time_ns) {
+  processes_.insert(place.pid);
   builder_.begin(PERF_RECORD_SAMPLE, place.misc)
       .add(id)
       .add(place.ip)

@@ -14,6 +14,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "offcpu/wait_tracker.h"
@@ -40,6 +41,10 @@ class WaitWriter {
   void reach(std::uint64_t now_ns);
   /// Writes all waits.
   void flush(std::uint64_t now_ns);
+  /// The processes that have stacks in the stream: of waits, and of wakers.
+  [[nodiscard]] const std::unordered_set<std::uint32_t>& processes() const noexcept {
+    return processes_;
+  }
 
  private:
   /// A thread, and where it was.
@@ -68,6 +73,7 @@ class WaitWriter {
   bool with_locks_;
   bool keeps_apart_ = false;
   stream::RecordBuilder builder_;
+  std::unordered_set<std::uint32_t> processes_;
   std::uint64_t until_ns_ = 0;  ///< the end of the 10 ms; 0: nothing is held
   std::vector<Waits> held_;     ///< in the order in which they came
   std::vector<std::uint64_t> chains_;

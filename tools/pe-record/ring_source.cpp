@@ -36,9 +36,10 @@ std::string RingSource::progress() const { return plural(drain_->passed().sample
 Closing RingSource::close_stream(const recording::Passed& passed) {
   lost_ = passed.lost.count();
   Closing closing;
-  if (!unreadable_.empty())
-    session_.say(
-        recording::describe_unreadable(unreadable_, stream::fix_of_unreadable_processes()));
+  if (const std::string problem = recording::describe_unreadable(
+          unreadable_, passed.processes, stream::fix_of_unreadable_processes());
+      !problem.empty())
+    session_.say(problem);
   const auto* unwinder = stream_->unwinder();
   const unwind::StackCounts stacks =
       unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{};

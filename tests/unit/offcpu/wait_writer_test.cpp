@@ -3,6 +3,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <string>
+#include <unordered_set>
 
 #include "stream/session.h"
 #include "support/memory_input.h"
@@ -68,6 +69,7 @@ BOOST_AUTO_TEST_CASE(who_ended_a_wait_stands_before_it_and_keeps_waits_apart) {
   w.add(4 * kMillisecond, 40, 100);
   w.waits.flush(9 * kMillisecond);
   BOOST_TEST(w.read() == "9:40@60 9:40@100 9:20@70 9:20@100 9:40@100");
+  BOOST_TEST((w.waits.processes() == std::unordered_set<std::uint32_t>{4, 6}));
 }
 
 BOOST_AUTO_TEST_CASE(the_waker_of_a_waker_comes_before_it) {

@@ -442,9 +442,8 @@ void BpfEngine::describe(Closing& closing) {
 }
 
 std::string BpfEngine::problem() const {
-  return unreadable_.empty()
-             ? ""
-             : recording::describe_unreadable(unreadable_, stream::fix_of_unreadable_processes());
+  return recording::describe_unreadable(unreadable_, recording_->waits.processes(),
+                                        stream::fix_of_unreadable_processes());
 }
 
 }  // namespace pe::offcpu

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,10 @@ class OrderedWaits {
   /// Everything has arrived, and recording stopped at `stopped_ns`.
   void finish(std::uint64_t stopped_ns);
   [[nodiscard]] const WaitCounts& counts() const noexcept { return counts_; }
+  /// See WaitWriter::processes().
+  [[nodiscard]] const std::unordered_set<std::uint32_t>& processes() const noexcept {
+    return waits_.processes();
+  }
 
  private:
   void write_older(std::uint64_t until_ns);
