@@ -1,6 +1,8 @@
-// Is an image a shared library, or a program?
+// Is an image a shared library, or a program?  Which name does the library have?
 // SPDX-License-Identifier: MIT
 #pragma once
+
+#include <string>
 
 #include "objects/image.h"
 
@@ -10,5 +12,8 @@ namespace pe::objects {
 /// gave only libraries a DT_SONAME.  An ET_DYN image without either is a program if it requests an
 /// interpreter (gABI chapter 5, "Dynamic Section").
 bool is_shared_library(const Image& image);
+
+/// Returns the name by which programs request a library (DT_SONAME); empty if it has none.
+std::string soname_of(const Image& image);
 
 }  // namespace pe::objects

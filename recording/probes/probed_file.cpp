@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/quote.h"
+#include "objects/library.h"
 #include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/root_file.h"
@@ -67,19 +68,27 @@ bool is_file_of(const objects::Image& image, const stream::MapsLine& mapping) {
   return is_same;
 }
 
-/// Opens a file that a process has mapped, or its program, by its bare name.
-std::optional<FoundFile> find_mapped(pid_t pid, const std::string& name) {
+/// May `name` be the SONAME of that file?  "libc.so.6" may be that of "libc-2.31.so".
+bool may_be_soname_of(const std::string& file, const std::string& name) {
+  const auto stem_size = name.find(".so");
+  return stem_size != name.npos && stem_size > 0 && file.starts_with(name.substr(0, stem_size));
+}
+
+/// Opens a file that a process has mapped, or its program, by its bare name, or `by_soname`.
+std::optional<FoundFile> find_mapped(pid_t pid, const std::string& name, bool by_soname) {
   std::optional<FoundFile> found;
   stream::for_each_mapping(pid, [&](const stream::MapsLine& line) {
     const std::string path = stream::unescape_path(line.path);
     if (found || !line.executable || !path.starts_with('/') ||
-        !is_library_of_name(file_of(path), name))
+        !(by_soname ? may_be_soname_of(file_of(path), name)
+                    : is_library_of_name(file_of(path), name)))
       return;
     const stream::MappedFile file{.path = path, .inode = line.inode};
     const stream::Mapping mapping{.start = line.start, .end = line.end, .file = &file};
     auto opened = objects::open_mapped_image(pid, mapping, objects::FileMatch::kSameInode, nullptr);
     const auto* image = std::get_if<objects::Image>(&opened);
-    if (image == nullptr || !is_file_of(*image, line))
+    if (image == nullptr || !is_file_of(*image, line) ||
+        (by_soname && objects::soname_of(*image) != name))
       return;
     std::string root =
         is_here(path, *image) ? "" : fmt::format("/proc/{}/root", stream::live_thread_of(pid));
@@ -184,8 +193,9 @@ FoundFile find_probed_file(const std::string& name, const recording::Target& tar
   if (name.find('/') != name.npos)
     return pid != 0 && name.starts_with('/') ? open_for(pid, name) : open_here(name);
   if (pid != 0) {
-    if (auto mapped = find_mapped(pid, name))
-      return std::move(*mapped);
+    for (const bool by_soname : {false, true})
+      if (auto mapped = find_mapped(pid, name, by_soname))
+        return std::move(*mapped);
     if (find_library(name))
       throw Error(
           fmt::format("--event: {}: process {} has not mapped a library of that name: to probe one "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/probes/probed_file.h"
 
+#include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,6 +55,20 @@ BOOST_AUTO_TEST_CASE(a_library_is_the_one_that_the_process_has_mapped) {
 
 BOOST_AUTO_TEST_CASE(a_library_that_the_process_has_not_mapped_is_refused) {
   BOOST_TEST(problem_of("libBrokenLocale", kSelf).find(" has not mapped a library of that name") !=
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_mapped_library_is_also_found_by_its_soname) {
+  const std::string soname = "libBrokenLocale.so.1";
+  const pe::testing::TempDir dir;
+  const std::string path = dir / "libBrokenLocale-2.31.so";
+  fs::copy_file(find_probed_file(soname, {}, {}).path, path);
+  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  BOOST_REQUIRE(library != nullptr);
+  BOOST_TEST(is_open(find_probed_file(soname, kSelf, {}), path));
+  BOOST_TEST(problem_of("libBrokenLocale.so.2", kSelf) != "");
+  ::dlclose(library);
+  BOOST_TEST(problem_of(soname, kSelf).find(" has not mapped a library of that name") !=
              std::string::npos);
 }
 
