@@ -125,13 +125,21 @@ class Summary(unittest.TestCase):
         self.assertEqual(compare.block("a\n```\n\x1b\n"), "    a\n    ```\n    \\x1b\n")
 
     def test_verdicts(self):
-        unsure = "flamediff: b grew from 1% to 2%, but there are too few samples to tell this from noise (2 and 2)\n"
-        for said, status, shares, cost in (("", 0, "no share grew", "no function costs more"), ("", 3, "shares grew", "functions cost more"),
-                                           (unsure, 0, "no share grew for sure", "no function costs more for sure"),
-                                           ("", 1, "not compared", "not compared"), ("", 139, "not compared", "not compared")):
-            self.assertEqual(compare.verdict(compare.Compared([], "", said, status)), shares)
+        for status, shares, cost in ((0, "no share grew", "no function costs more"), (3, "shares grew", "functions cost more"),
+                                     (1, "not compared", "not compared"), (139, "not compared", "not compared")):
+            self.assertEqual(compare.verdict(compare.Compared([], "", "", status, 100)), shares)
             for option in ("--absolute", "--per"):
-                self.assertEqual(compare.verdict(compare.Compared([option], "", said, status)), cost)
+                self.assertEqual(compare.verdict(compare.Compared([option], "", "", status, 100)), cost)
+
+    def test_runs_that_could_hide_growth_are_no_proof_that_there_is_none(self):
+        said = "flamediff: b grew from 1% to 2%, but there are too few samples to tell this from noise (2 and 2)\n"
+        wide = "count per run: before 115 samples, after 115: 0.00% (-49.00% .. +57.00%), noise\n"
+        narrow = wide.replace("+57.00%", "+4.00%")
+        unsure = "the runs are too few or too noisy to tell"
+        for table, told, samples, wanted in (("", said, 1000, unsure), (wide, "", 1000, unsure), (narrow, "", 99, unsure),
+                                             (narrow, "", 100, "no function costs more")):
+            self.assertEqual(compare.verdict(compare.Compared(["--absolute"], table, told, 0, samples)), wanted)
+            self.assertEqual(compare.verdict(compare.Compared(["--absolute"], table, told, 3, samples)), "functions cost more")
 
 
 class Appending(unittest.TestCase):

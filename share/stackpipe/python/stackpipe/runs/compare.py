@@ -11,6 +11,10 @@ from stackpipe.runs.profile_run import Settings, need, path_of, words_of
 from stackpipe.runs.report import list_functions, show
 from stackpipe.runs.store import Run, find_run, must_count_alike
 
+_FEWEST = 100  # samples; below, flamesvg calls percentages unreliable
+_WIDE = 10.0  # percent of the earlier cost; runs that could hide more growth than this show nothing
+# A line of flamediff's table has the interval in which the cost of everything changed.
+_COST_INTERVAL = re.compile(r"^(?:cost per unit of work|count per run): .* \(\S+ \.\. ([+-]?[0-9.]+)%\), ", re.MULTILINE)
 GREW = 3  #: exit status of flamediff --fail-over, and of ci
 
 
@@ -94,7 +98,7 @@ def run_ci(settings: Settings, tools: pipeline.Tools) -> int:
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     table, said = map(text_of, process.communicate())
     status = pipeline.wait_for(process)
-    summary = summary_of(settings, sides, Compared(options, table, said, status))
+    summary = summary_of(settings, sides, Compared(options, table, said, status, samples_of(sides)))
     summary += "\n### Hot spots now\n\n" + block(list_functions(tools, "-n", str(settings.top), "--", sides.afters[-1].stacks))
     path = path_of(settings.line.last("summary"))
     if path:
@@ -180,19 +184,26 @@ class Compared(NamedTuple):
     table: str
     said: str
     status: int
+    samples: float  #: of the side with fewer
 
     @property
     def is_of_cost(self) -> bool:
         """Are costs compared, not shares?"""
         return "--per" in self.options or "--absolute" in self.options
 
+    @property
+    def is_unsure(self) -> bool:
+        """Could the runs hide growth?  flamediff reports growth that may be noise, but a wide interval hides it as well."""
+        interval = _COST_INTERVAL.search(self.table)
+        return self.samples < _FEWEST or bool(interval) and float(interval[1]) > _WIDE or \
+            re.search(r"^flamediff: .* grew from .* to tell this from noise", self.said, re.MULTILINE) is not None
+
 
 def verdict(compared: Compared) -> str:
-    """Returns the headline.  Growth that may be noise is not ruled out: flamediff reports it."""
+    """Returns the headline.  Without growth it claims that there is none only if the runs could show it."""
     none, grew = ("no function costs more", "functions cost more") if compared.is_of_cost else ("no share grew", "shares grew")
     if compared.status == 0:
-        is_unsure = re.search(r"^flamediff: .* grew from .* to tell this from noise", compared.said, re.MULTILINE)
-        return f"{none} for sure" if is_unsure else none
+        return "the runs are too few or too noisy to tell" if compared.is_unsure else none
     return grew if compared.status == GREW else "not compared"
 
 
@@ -208,6 +219,11 @@ def summary_of(settings: Settings, sides: Sides, compared: Compared) -> str:
     if compared.said:
         text += "\n" + block(compared.said)
     return text + "\n### What changed\n\n" + block(compared.table)
+
+
+def samples_of(sides: Sides) -> float:
+    """Returns the samples of the side with fewer."""
+    return min(sum(run.number("samples") or 0 for run in side) for side in sides)
 
 
 def cost_name(sides: Sides) -> str:
