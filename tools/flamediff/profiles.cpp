@@ -123,7 +123,7 @@ void join_outermost(std::size_t runs_before, Profiles& profiles) {
 std::string side_of(std::size_t i, const Options& options) {
   const bool is_before = i < options.before.size();
   const auto& files = is_before ? options.before : options.after;
-  const std::string side = is_before ? "the profile before" : "the profile after";
+  std::string side = is_before ? "the profile before" : "the profile after";
   if (options.before.size() + options.after.size() == 2)
     return side;
   return fmt::format("{} ({})", side, input_name(files[is_before ? i : i - options.before.size()]));
