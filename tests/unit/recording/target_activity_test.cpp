@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "recording/target_activity.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <cstdint>
 
 #include "recording/cpu_time.h"
@@ -21,8 +21,8 @@ constexpr std::uint64_t kNs = 5'000'000;
 class Busy {
  public:
   Busy() : pid_(::fork()) {
-    while (pid_ == 0) {
-    }
+    while (pid_ == 0)
+      asm volatile("");  // a loop without side effects may be left out
   }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
