@@ -166,35 +166,69 @@ bool is_last_of_block(std::string_view rest) {
   return !next || trim(*next).empty() || !is_indented(*next) || is_known_note(*next);
 }
 
-/// Other text may have a line of digits only by chance: most blocks must end in a count.
-bool looks_like_blocks(std::string_view head, bool wants_process) {
-  bool has_frame = false;
-  bool has_process = !wants_process;
-  std::size_t ended = 0, others = 0;
-  while (const auto line = take_line(head)) {
-    const std::string_view text = trim(*line);
-    std::string_view columns = text;
-    if (text.empty()) {
-      others += has_frame && ended > 0 ? 1 : 0;
-      has_frame = has_frame && ended == 0;
-    } else if (is_known_note(*line)) {
-      continue;
-    } else if (lone_number(text) || (is_indented(*line) && number_behind_gap(columns))) {
-      if (!has_frame && ended == 0)
-        return false;
-      const bool ends_block = has_frame && is_last_of_block(head);
-      (ends_block ? ended : others) += has_process ? 1 : 0;
-      has_frame = has_frame && !(ends_block && has_process);
-    } else if (parse_process(text)) {
-      has_frame = has_process = true;
-    } else if (ended == 0 &&
-               (has_columns(text) || (!is_indented(*line) && folded::parse_folded_line(*line)))) {
+enum class LineKind { kNote, kCount, kProcess, kTable, kFrame };
+
+LineKind kind_of(std::string_view line) {
+  const std::string_view text = trim(line);
+  std::string_view columns = text;
+  if (text.empty() || is_known_note(line))
+    return LineKind::kNote;
+  if (lone_number(text) || (is_indented(line) && number_behind_gap(columns)))
+    return LineKind::kCount;
+  if (parse_process(text))
+    return LineKind::kProcess;
+  const bool is_folded = !is_indented(line) && folded::parse_folded_line(line);
+  return is_folded || has_columns(text) ? LineKind::kTable : LineKind::kFrame;
+}
+
+/// Counts blocks that end in a count.  Other text may have a line of digits only by chance, so most
+/// blocks must.
+class Census {
+ public:
+  explicit Census(bool wants_process) : has_process_(!wants_process) {}
+
+  /// Returns false if the text is no list of stacks.
+  bool add(std::string_view line, std::string_view rest) {
+    const LineKind kind = kind_of(line);
+    if (kind == LineKind::kCount)
+      return add_count(rest);
+    if (kind == LineKind::kTable && ended_ == 0)
       return false;
-    } else {
-      has_frame = true;
-    }
+    if (kind == LineKind::kProcess)
+      has_frame_ = has_process_ = true;
+    else if (kind != LineKind::kNote)
+      add_frame(line);
+    return true;
   }
-  return ended > others;
+  [[nodiscard]] bool has_stacks() const noexcept { return ended_ > others_; }
+
+ private:
+  bool add_count(std::string_view rest) {
+    if (!has_frame_ && ended_ == 0)
+      return false;
+    const bool ends_block = has_frame_ && is_last_of_block(rest);
+    (ends_block ? ended_ : others_) += has_process_ ? 1 : 0;
+    has_frame_ = has_indented_ = has_frame_ && !(ends_block && has_process_);
+    return true;
+  }
+  void add_frame(std::string_view line) {
+    const bool is_without_count = has_indented_ && !is_indented(line);
+    others_ += is_without_count && ended_ > 0 ? 1 : 0;
+    has_frame_ = true;
+    has_indented_ = is_indented(line);
+  }
+
+  bool has_process_;
+  bool has_frame_ = false, has_indented_ = false;  ///< of a block that has not ended
+  std::size_t ended_ = 0, others_ = 0;
+};
+
+bool looks_like_blocks(std::string_view head, bool wants_process) {
+  Census census(wants_process);
+  while (const auto line = take_line(head))
+    if (!census.add(*line, head))
+      return false;
+  return census.has_stacks();
 }
 
 }  // namespace
