@@ -1,4 +1,4 @@
-// What the closing lines of a recording say of its stacks.
+// Describes the stacks of a recording in its closing lines.
 // SPDX-License-Identifier: MIT
 #pragma once
 

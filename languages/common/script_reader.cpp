@@ -345,7 +345,7 @@ const ScriptStack& ScriptReader::name(std::uint32_t pid, const ScriptFrames& sta
   Counts& counts = counts_[interpreter.kind];
   for (const auto& [start, end] : process.script.loop())
     stack_.loop.push_back({start, end});
-  // Look-ups of known functions and records of new ones are the target's, too.
+  // The target also pays for look-ups of known functions, and for records of new ones.
   const Spender::Scope scope(process.script.spender());
   process.script.begin_names();
   for (const ScriptFrame& frame : stack.frames) {

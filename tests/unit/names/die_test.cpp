@@ -13,7 +13,7 @@ using namespace pe::names;
 
 namespace {
 
-// What each entry is: its number in the table below.  Except for kStating, it has no attributes.
+// The kinds of entries, by their numbers in the table below.  Only kStating has an attribute.
 constexpr char kUnit = 1, kBlock = 2, kLeaf = 3, kStating = 4, kUnknown = 9;
 const std::string kEnd(1, '\0');
 

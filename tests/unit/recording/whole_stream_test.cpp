@@ -1,4 +1,4 @@
-// What needs no counters.
+// Tests the parts that need no counters.
 // SPDX-License-Identifier: MIT
 #include "recording/stream/whole_stream.h"
 
