@@ -2,17 +2,16 @@
 #include "painting/page_options.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
+
+#include <algorithm>
 #include <cctype>
 #include <iterator>
 #include <limits>
 
-#include "base/cli/choice.h"
+#include "base/cli/command_line.h"
 #include "base/error.h"
-#include "base/parse_decimal.h"
 #include "base/parse_number.h"
 
 namespace pe::painting {

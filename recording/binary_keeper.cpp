@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "base/descriptors.h"
 #include "base/error.h"
-#include "base/plural.h"
+#include "base/fd.h"
+#include "base/text.h"
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
 #include "recording/own_priority.h"

@@ -9,13 +9,13 @@
 #include <cstring>
 #include <utility>
 
-#include "base/cli/progress.h"
+#include "base/cli/run.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "recording/own_priority.h"
-#include "stream/proc/available_memory.h"
 #include "stream/proc/maps.h"
+#include "stream/proc/own_rights.h"
 
 namespace pe::recording {
 namespace {

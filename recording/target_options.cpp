@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/own_rights.h"
 

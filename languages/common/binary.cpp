@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "languages/common/interpreters.h"
-#include "objects/each_symbol.h"
+#include "objects/image.h"
 
 namespace pe::languages {
 namespace {

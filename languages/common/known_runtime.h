@@ -22,8 +22,7 @@
 #include "base/budget.h"
 #include "base/cli/closing.h"
 #include "base/clock.h"
-#include "base/plural.h"
-#include "base/postponed.h"
+#include "base/text.h"
 #include "languages/common/memory.h"
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
@@ -31,7 +30,7 @@
 #include "stream/proc/memory.h"
 #include "stream/proc/own_rights.h"
 #include "stream/script_mapping.h"
-#include "unwind/stacks/runtime_code.h"
+#include "unwind/stacks/images.h"
 
 namespace pe::languages {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/byte_reader.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "stream/records/callchain.h"
 
 namespace pe::languages {

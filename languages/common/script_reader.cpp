@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/file_name.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "languages/common/address_table.h"
 #include "languages/common/interpreters.h"
 #include "languages/common/moved_parts.h"

@@ -17,7 +17,6 @@
 
 #include "base/budget.h"
 #include "base/cli/closing.h"
-#include "base/postponed.h"
 #include "languages/common/binary.h"
 #include "languages/common/frame.h"
 #include "languages/common/layout.h"

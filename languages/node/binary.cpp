@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "objects/each_symbol.h"
+#include "objects/image.h"
 
 namespace pe::languages {
 namespace {

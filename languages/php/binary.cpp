@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file_name.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "languages/common/version_text.h"
 #include "languages/php/layout.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/characters.h"
-#include "base/take_until.h"
 #include "folded/facts.h"
 #include "folded/perl_line.h"
 

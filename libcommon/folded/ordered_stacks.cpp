@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/common_prefix.h"
+#include "base/characters.h"
 
 namespace pe::folded {
 

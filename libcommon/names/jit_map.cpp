@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/parse_number.h"
-#include "stream/proc/root_file.h"
+#include "stream/proc/process_table.h"
 
 namespace pe::names {
 namespace {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "names/resolver.h"
-#include "stream/proc/available_memory.h"
+#include "stream/proc/own_rights.h"
 
 namespace pe::names {
 namespace {

@@ -7,19 +7,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/descriptors.h"
-#include "base/file_name.h"
-#include "base/plural.h"
-#include "base/quote.h"
+#include "base/fd.h"
+#include "base/text.h"
 #include "names/demangle.h"
 #include "objects/file_identity.h"
 #include "objects/go_functions.h"
-#include "objects/library.h"
 #include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
 #include "stream/records/sample.h"
 #include "stream/script_mapping.h"
-#include "unwind/function_starts.h"
+#include "unwind/function_ranges.h"
 
 namespace pe::names {
 namespace {

@@ -24,7 +24,6 @@
 #include "names/jit_dump.h"
 #include "names/jit_map.h"
 #include "names/module_symbols.h"
-#include "names/unnamed.h"
 #include "objects/build_id_cache.h"
 #include "objects/debug_file.h"
 #include "objects/mapped_image.h"

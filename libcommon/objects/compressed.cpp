@@ -5,8 +5,7 @@
 
 #include <utility>
 
-#include "base/io/deflate.h"
-#include "base/io/zstd.h"
+#include "base/io/compression.h"
 
 namespace pe::objects {
 namespace {

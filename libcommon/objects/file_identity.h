@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "base/io/file_identity.h"
+#include "base/io/regular_file.h"
 #include "objects/image.h"
 #include "stream/proc/process_table.h"
 

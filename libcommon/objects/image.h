@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -200,5 +201,15 @@ class Image {
   std::vector<char> section_names_;
   std::vector<std::byte> build_id_;
 };
+
+// Finds symbols by name, also those of data, which SymbolTable leaves out.
+
+/// Calls `on_symbol(name, svma, bytes)` for each symbol that a 64-bit image defines in .symtab or
+/// .dynsym.  The name is valid until the call returns.  Skips a table that is damaged, or larger
+/// than `most_bytes`.
+void for_each_symbol(const Image& image,
+                     const std::function<void(std::string_view name, std::uint64_t svma,
+                                              std::uint64_t bytes)>& on_symbol,
+                     std::uint64_t most_bytes = std::uint64_t{256} << 20U);
 
 }  // namespace pe::objects

@@ -1,23 +1,67 @@
 // SPDX-License-Identifier: MIT
 #include "objects/mapped_image.h"
 
+#include <elf.h>
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/io/input.h"
 #include "base/io/regular_file.h"
+#include "base/parse_number.h"
 #include "objects/build_id_cache.h"
 #include "objects/file_identity.h"
-#include "objects/vdso.h"
 #include "stream/proc/maps.h"
-#include "stream/proc/root_file.h"
+#include "stream/proc/process_table.h"
 
 namespace pe::objects {
+namespace {
+
+constexpr std::size_t kMaxMapsBytes = 64U << 20;
+constexpr std::uint64_t kMaxVdsoBytes = 1U << 20;  // x86-64 has two pages
+
+/// Returns the end of the mapping that starts at `start`: "start-end perms ...", proc(5).
+std::optional<std::uint64_t> end_of_mapping(std::string_view maps, std::uint64_t start) {
+  while (!maps.empty()) {
+    const std::string_view line = maps.substr(0, maps.find('\n'));
+    maps.remove_prefix(std::min(line.size() + 1, maps.size()));
+    const std::size_t dash = line.find('-');
+    const std::size_t blank = line.find(' ');
+    if (dash == std::string_view::npos || blank == std::string_view::npos || blank < dash)
+      continue;
+    const auto from = parse_number<std::uint64_t>(line.substr(0, dash), 16);
+    if (from == start)
+      return parse_number<std::uint64_t>(line.substr(dash + 1, blank - dash - 1), 16);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+OpenResult own_vdso() {
+  const std::uint64_t start = ::getauxval(AT_SYSINFO_EHDR);
+  if (start == 0)
+    return OpenFailure::kMissing;
+  const auto maps = read_small_file("/proc/self/maps", kMaxMapsBytes);
+  if (!maps)
+    return OpenFailure::kUnreadable;
+  const auto end = end_of_mapping(*maps, start);
+  if (!end || *end <= start || *end - start > kMaxVdsoBytes)
+    return OpenFailure::kMissing;
+  // AT_SYSINFO_EHDR is an address; there is no pointer to derive it from.
+  const auto* memory =
+      reinterpret_cast<const std::byte*>(start);  // NOLINT(performance-no-int-to-ptr)
+  return Image::from_memory({memory, memory + (*end - start)});
+}
+
 namespace {
 
 using Opened = std::variant<RegularFile, FileFailure>;
@@ -210,6 +254,57 @@ bool has_other_inode(const Image& image, const stream::MappedFile& recorded) {
   struct stat status = {};
   return recorded.build_id.empty() && recorded.inode != 0 && ::fstat(image.fd(), &status) == 0 &&
          status.st_ino != recorded.inode;
+}
+
+namespace {
+
+struct DynamicFacts {
+  std::optional<std::uint64_t> soname;  ///< offset in .dynstr
+  bool is_pie = false;
+};
+
+template <typename Dyn>
+DynamicFacts read_dynamic(Bytes bytes) {
+  DynamicFacts facts;
+  ByteReader reader(bytes);
+  while (const auto entry = reader.take<Dyn>()) {
+    if (entry->d_tag == DT_NULL)
+      break;
+    if (entry->d_tag == DT_SONAME)
+      facts.soname = entry->d_un.d_val;
+    facts.is_pie =
+        facts.is_pie || (entry->d_tag == DT_FLAGS_1 && (entry->d_un.d_val & DF_1_PIE) != 0);
+  }
+  return facts;
+}
+
+DynamicFacts read_dynamic(const Image& image) {
+  const auto dynamic = image.section_bytes(".dynamic");
+  if (!dynamic)
+    return {};
+  return image.is_64_bit() ? read_dynamic<Elf64_Dyn>(dynamic->bytes)
+                           : read_dynamic<Elf32_Dyn>(dynamic->bytes);
+}
+
+}  // namespace
+
+bool is_shared_library(const Image& image) {
+  if (image.type() != ET_DYN)
+    return false;
+  const DynamicFacts facts = read_dynamic(image);
+  if (facts.is_pie)
+    return false;
+  return facts.soname || image.section(".interp") == nullptr;
+}
+
+std::string soname_of(const Image& image) {
+  const auto at = read_dynamic(image).soname;
+  const auto names = at ? image.section_bytes(".dynstr") : std::nullopt;
+  if (!names || *at >= names->bytes.size())
+    return {};
+  const Bytes rest = Bytes(names->bytes).subspan(*at);
+  const std::string_view text(reinterpret_cast<const char*>(rest.data()), rest.size());
+  return std::string(text.substr(0, text.find('\0')));
 }
 
 }  // namespace pe::objects

@@ -10,14 +10,22 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
-#include "base/io/file_identity.h"
+#include "base/io/regular_file.h"
 #include "objects/image.h"
 #include "stream/proc/process_table.h"
 
 namespace pe::objects {
+
+// The code that the kernel maps into every process: the vdso.
+
+/// Returns a copy of this process's own vdso.  It serves for every process of this boot
+/// and this bitness: the kernel maps the same vdso, at a different address in each.
+/// kMissing if the process has none.
+OpenResult own_vdso();
 
 class BuildIdCache;
 
@@ -81,5 +89,15 @@ bool has_other_inode(const Image& image, const stream::MappedFile& recorded);
 
 /// Removes " (deleted)", which the kernel appends to the path of a deleted file.
 std::string without_deleted(const std::string& path);
+
+// Is an image a shared library, or a program?  Which name does the library have?
+
+/// Programs are ET_EXEC, or ET_DYN with DF_1_PIE.  Linkers before binutils 2.26 did not set it, but
+/// gave only libraries a DT_SONAME.  An ET_DYN image without either is a program if it requests an
+/// interpreter (gABI chapter 5, "Dynamic Section").
+bool is_shared_library(const Image& image);
+
+/// Returns the name by which programs request a library (DT_SONAME); empty if it has none.
+std::string soname_of(const Image& image);
 
 }  // namespace pe::objects

@@ -14,7 +14,6 @@
 
 #include "stream/proc/maps_line.h"
 #include "stream/records/sample.h"
-#include "stream/records/user_registers.h"
 
 namespace pe::stream {
 

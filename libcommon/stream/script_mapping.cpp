@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/file_name.h"
 #include "base/parse_number.h"
+#include "base/text.h"
 #include "stream/build_records.h"
 
 namespace pe::stream {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/plural.h"
+#include "base/text.h"
 
 namespace pe::stream {
 

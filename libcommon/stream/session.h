@@ -12,7 +12,7 @@
 #include "base/io/input.h"
 #include "stream/history.h"
 #include "stream/ordered_reader.h"
-#include "stream/records/lost_samples.h"
+#include "stream/records/sample.h"
 
 namespace pe::stream {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "stream/records/user_registers.h"
+#include "stream/records/sample.h"
 
 namespace pe::stream {
 namespace {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <span>
 
-#include "stream/held_records.h"
+#include "stream/ordered_reader.h"
 #include "stream/records/sample.h"
 #include "stream/stream_writer.h"
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/byte_reader.h"
 #include "objects/image.h"
 #include "unwind/cfi/cfi_section.h"
 
@@ -38,5 +39,15 @@ class FunctionRanges {
  private:
   std::vector<CfiSection> sections_;
 };
+
+// Finds where other functions start after a symbol without a size, as hand-written assembly has
+// them.  Local symbols of such code are often stripped, so the next symbol may be far.
+
+/// Returns the addresses in `code`, which is at `start_svma`, from which on it is no longer the
+/// function that starts there; sorted.  These are the starts and ends of functions with unwind
+/// information.  In code without any, they are the multiples of 16 to which the code is padded
+/// after a return, if nothing before jumps further.
+std::vector<std::uint64_t> function_starts(Bytes code, std::uint64_t start_svma,
+                                           const FunctionRanges& ranges);
 
 }  // namespace pe::unwind

@@ -7,8 +7,8 @@
 
 #include "objects/image.h"
 #include "unwind/cfi/cfi_program.h"
-#include "unwind/cfi/simple_expression.h"
-#include "unwind/x86_64_stubs.h"
+#include "unwind/cfi/expression.h"
+#include "unwind/x86_64_calls.h"
 
 namespace pe::unwind::x86_64 {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "base/byte_reader.h"
 #include "unwind/rule.h"
+#include "unwind/walk/frame.h"
 #include "unwind/walk/stack_view.h"
-#include "unwind/walk/step.h"
 #include "unwind/x86_64_calls.h"
 
 namespace pe::objects {

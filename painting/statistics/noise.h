@@ -17,9 +17,59 @@
 #include <vector>
 
 #include "painting/statistics/exact_test.h"
-#include "painting/statistics/spread.h"
 
 namespace pe::painting {
+
+// Estimates the spread: how much more runs of a program differ than sampling alone explains.
+//
+// The spread of one frame comes from two or three runs, which is not reliable, but there are
+// hundreds of frames.  Each estimate is pulled towards the common spread, the more strongly
+// the more the frames agree (Smyth, Statistical Applications in Genetics and Molecular Biology 3,
+// 2004, article 3, where genes have the role of frames).
+
+/// The spread that frames have in common, and the degrees of freedom by which it is known.
+struct CommonSpread {
+  double spread = 1;
+  double degrees = 0;  ///< 0: no common spread is known
+
+  /// Returns the spread of a frame whose own runs have spread `own`, known by `own_degrees`.
+  [[nodiscard]] double with(double own, double own_degrees) const;
+};
+
+/// Estimates it from the frames' own spreads, each with `degrees` of freedom.  Returns a spread
+/// with 0 degrees if fewer than ten own spreads are above 0.
+CommonSpread common_spread(std::span<const double> own, double degrees);
+
+/// Probability in Student's distribution of a |t| at least as large; degrees may be infinite.
+double t_p_value(double t, double degrees);
+/// Returns the t that has this p-value.
+double t_of_p_value(double p, double degrees);
+
+// Corrects for many tests of the same samples: decides which results are accepted.  A question is
+// one test, and its answer is the result.
+//
+// Holm's procedure (Scandinavian Journal of Statistics 6, 1979, 65-70) bounds the probability that
+// even one answer is wrong, however the questions depend on each other.  Frames depend in every
+// way: a caller contains its callees, and where one share grows others must shrink.  Benjamini and
+// Hochberg's procedure would find more.  But it promises only that few of many answers are wrong,
+// and its proof requires positive dependence.  One of those few must not stop a merge.
+//
+// Some frames are too rare to differ from noise, whatever happened to them.  They are not tested
+// (Tarone, Biometrics 46, 1990, 515-522).  Most frames of a profile are that rare.
+
+/// Returns a limit: a question is asked only if its smallest possible p-value does not exceed it.
+/// `smallest`: the smallest possible p-value of each question.  It must not depend on which side
+/// the samples are on.  `level`: the acceptable probability of a wrong answer, such as 0.05.
+double asked_below(std::vector<double> smallest, double level);
+
+struct Decision {
+  /// Only answers with at most this p-value are accepted.
+  double threshold = 0;
+  std::size_t standing = 0;
+};
+
+/// `p_values`: those of all questions that were asked.
+Decision holm(std::vector<double> p_values, double level);
 
 /// The promised level is 5 %.  The tests between runs are approximations: with a level of 5 %, they
 /// found a change in 5.1 % of 1,000 comparisons that had none.

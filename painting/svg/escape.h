@@ -19,4 +19,9 @@ std::size_t append_escaped(std::string& out, std::string_view text, bool as_asci
 /// a comment, but must show the same characters.
 std::size_t append_clean(std::string& out, std::string_view text, bool as_ascii = false);
 
+// Encodes bytes as base64 (RFC 4648, section 4), which is valid anywhere in XML.
+
+/// Appends `bytes` as base64, padded with "=".
+void append_base64(std::string& out, std::string_view bytes);
+
 }  // namespace pe::painting

@@ -7,10 +7,9 @@
 #include <cmath>
 #include <iterator>
 
-#include "base/take_until.h"
+#include "base/characters.h"
 #include "base/utf8.h"
 #include "page_assets.h"
-#include "painting/svg/base64.h"
 #include "painting/svg/escape.h"
 
 namespace pe::painting {

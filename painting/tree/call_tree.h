@@ -8,14 +8,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/hash_bytes.h"
 #include "base/string_arena.h"
 #include "folded/count.h"
 
@@ -103,6 +108,76 @@ class CallTree {
   std::vector<std::uint32_t> repeats_;  ///< empty: all are 1
   double largest_delta_ = 0;
   bool saturated_ = false;
+};
+
+// Numbers the names of frames while a tree is built, and keeps each name once.
+
+class NameIds {
+ public:
+  /// Returns the number of `name`.  New names get consecutive numbers from 0.
+  std::uint32_t find_or_add(std::string_view name) {
+    if (const auto found = ids_.find(name); found != ids_.end())
+      return found->second;
+    const auto id = static_cast<std::uint32_t>(names_.size());
+    const std::string_view kept = texts_.store(name);
+    names_.push_back(kept);
+    ids_.emplace(kept, id);
+    return id;
+  }
+
+  [[nodiscard]] const std::vector<std::string_view>& names() const noexcept { return names_; }
+
+  /// Moves texts and names out.  Leaves the table empty and unusable.
+  void move_to(StringArena& texts, std::vector<std::string_view>& names) && {
+    texts = std::move(texts_);
+    names = std::move(names_);
+  }
+
+ private:
+  StringArena texts_;
+  std::vector<std::string_view> names_;  ///< views into texts_
+  boost::unordered_flat_map<std::string_view, std::uint32_t, HashBytes> ids_;
+};
+
+// Remembers the stack added last and the node of each of its frames.
+//
+// Folded text is mostly sorted, so the next stack shares most frames.  Only the frames after
+// the common prefix have to be split and looked up.
+
+/// Returns `stack` without the empty frames at its end, which have no meaning.
+inline std::string_view without_empty_end(std::string_view stack) {
+  return stack.substr(0, stack.find_last_not_of(';') + 1);
+}
+
+class StackPath {
+ public:
+  /// Remembers `stack`, without empty frames at its end.  Calls `child` with a node and the frame
+  /// after it, for each frame that the stack before does not share; it returns the frame's node.
+  /// Returns the node of the last frame; kRoot if there is none.
+  template <typename Child>
+  NodeId follow(std::string_view stack, Child&& child) {
+    stack = without_empty_end(stack);
+    keep_common(stack);
+    NodeId node = steps_.empty() ? kRoot : steps_.back().node;
+    for (std::size_t start = steps_.empty() ? 0 : steps_.back().end + 1; start < stack.size();) {
+      const std::size_t end = std::min(stack.find(';', start), stack.size());
+      node = child(node, stack.substr(start, end - start));
+      steps_.push_back({.end = end, .node = node});
+      start = end + 1;
+    }
+    return node;
+  }
+
+ private:
+  /// Keeps the frames that `stack` starts with, and remembers its text.
+  void keep_common(std::string_view stack);
+
+  struct Step {
+    std::size_t end;  ///< in text_
+    NodeId node;
+  };
+  std::string text_;
+  std::vector<Step> steps_;
 };
 
 }  // namespace pe::painting

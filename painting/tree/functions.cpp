@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "painting/tree/functions.h"
 
-#include "painting/tree/outermost.h"
-
 namespace pe::painting {
 
 FunctionCounts function_counts(const CallTree& tree, std::span<const Count> self,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,8 +15,6 @@
 #include <vector>
 
 #include "painting/tree/call_tree.h"
-#include "painting/tree/name_ids.h"
-#include "painting/tree/stack_path.h"
 
 namespace pe::painting {
 

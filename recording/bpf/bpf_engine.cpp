@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/plural.h"
+#include "base/text.h"
 #include "recording/bpf/walk_limits.h"
 #include "recording/own_cost.h"
 #include "recording/stream/synthesize.h"

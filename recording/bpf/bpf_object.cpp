@@ -23,7 +23,7 @@
 #include "recording/bpf/mapped_memory.h"
 #include "recording/bpf/target_filter.h"
 #include "recording/bpf/verifier_log.h"
-#include "stream/proc/available_memory.h"
+#include "stream/proc/own_rights.h"
 
 namespace pe::unwind {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "stream/proc/maps.h"
 
 namespace pe::unwind {

@@ -17,7 +17,6 @@
 #include <variant>
 
 #include "base/budget.h"
-#include "base/postponed.h"
 #include "recording/bpf/layout.h"
 #include "recording/bpf/packed_images.h"
 #include "recording/bpf/process_map.h"

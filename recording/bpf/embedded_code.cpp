@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "objects/each_symbol.h"
+#include "objects/image.h"
 
 namespace pe::objects {
 

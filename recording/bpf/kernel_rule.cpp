@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "unwind/cfi/simple_expression.h"
+#include "unwind/cfi/expression.h"
 
 namespace pe::unwind {
 namespace {

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "recording/bpf/kernel_rule.h"
-#include "stream/proc/available_memory.h"
+#include "stream/proc/own_rights.h"
 #include "stream/script_mapping.h"
 #include "unwind/cfi/unwind_table.h"
 

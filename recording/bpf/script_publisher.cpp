@@ -4,7 +4,7 @@
 #include <sys/sysmacros.h>
 #include <sys/types.h>
 
-#include "base/plural.h"
+#include "base/text.h"
 #include "recording/bpf/script_layout.h"
 #include "recording/signal/script_words.h"
 

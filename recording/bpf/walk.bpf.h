@@ -5,7 +5,6 @@
 #include "recording/bpf/memory.bpf.h"
 #include "recording/bpf/return_probes.bpf.h"
 #include "unwind/x86_64_calls.h"
-#include "unwind/x86_64_stubs.h"
 
 /// Values as in unwind::FrameSource, and bits as in unwind::Frame.
 enum { kByCfi, kByFramePointer, kByLeaf };

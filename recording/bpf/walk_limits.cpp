@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "base/plural.h"
+#include "base/text.h"
 
 namespace pe::recording {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "base/descriptors.h"
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/fd.h"
+#include "base/text.h"
 #include "recording/counters/attributes.h"
 #include "recording/counters/counters.h"
 #include "recording/counters/cpu_times.h"

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/descriptors.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "recording/counters/attributes.h"
 #include "recording/counters/cpu_times.h"
 #include "recording/counters/mapped_code.h"

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/io/input.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "recording/target_options.h"
 
 namespace pe::recording {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "recording/probes/probe_name.h"
 #include "stream/records/tracepoint.h"
 

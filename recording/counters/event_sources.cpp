@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "base/parse_number.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "stream/records/event.h"
 
 namespace pe::recording {

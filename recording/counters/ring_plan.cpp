@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "recording/bpf/records.h"
-#include "stream/proc/available_memory.h"
+#include "stream/proc/own_rights.h"
 #include "stream/user_copy.h"
 
 namespace pe::recording {

@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/descriptors.h"
 #include "base/error.h"
+#include "base/fd.h"
 
 namespace pe::inprocess {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "recording/counters/event_name.h"
 #include "recording/probes/weight.h"
 #include "stream/records/tracepoint.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "recording/counters/event_sources.h"
 #include "recording/glob.h"
 #include "recording/probes/probe_name.h"

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "recording/glob.h"
 
 namespace pe::recording {

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "base/quote.h"
+#include "base/text.h"
 #include "recording/counters/event_sources.h"
 
 namespace pe::recorder {

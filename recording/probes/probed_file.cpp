@@ -17,11 +17,10 @@
 #include <variant>
 
 #include "base/error.h"
-#include "base/quote.h"
-#include "objects/library.h"
+#include "base/text.h"
 #include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
-#include "stream/proc/root_file.h"
+#include "stream/proc/process_table.h"
 
 namespace pe::recorder {
 namespace {

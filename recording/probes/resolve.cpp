@@ -15,8 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/plural.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "objects/debug_file.h"
 #include "objects/go_functions.h"
 #include "objects/image.h"

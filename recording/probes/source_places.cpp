@@ -13,7 +13,6 @@
 #include "names/dwarf/debug_image.h"
 #include "names/dwarf/die.h"
 #include "names/dwarf/inlines.h"
-#include "names/dwarf/scopes.h"
 
 namespace pe::names {
 namespace {

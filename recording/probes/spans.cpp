@@ -8,8 +8,7 @@
 #include <variant>
 
 #include "base/error.h"
-#include "base/plural.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "objects/go_functions.h"
 #include "objects/image.h"
 #include "recording/probes/function_exits.h"

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "recording/own_thread.h"
 #include "recording/ptrace/ptrace_refusal.h"
 #include "recording/refused.h"

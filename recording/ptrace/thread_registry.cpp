@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "base/descriptors.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "recording/ptrace/ptrace_refusal.h"
 #include "recording/refused.h"
 #include "stream/proc/maps.h"

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "base/clock.h"
-#include "base/descriptors.h"
+#include "base/fd.h"
 
 namespace pe::recording {
 namespace {

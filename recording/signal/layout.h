@@ -33,7 +33,7 @@
 #include "languages/common/layout.h"
 #include "recording/inprocess/runtime/tick.h"
 #include "stream/records/record.h"
-#include "stream/records/user_registers.h"
+#include "stream/records/sample.h"
 
 namespace pe::inprocess {
 

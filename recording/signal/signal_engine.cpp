@@ -16,11 +16,10 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/descriptors.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/parse_number.h"
-#include "base/plural.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "recording/inprocess/command.h"
 #include "recording/inprocess/runtime/tick.h"
 #include "recording/own_thread.h"

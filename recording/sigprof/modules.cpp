@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "objects/build_id_note.h"
+#include "objects/notes.h"
 
 namespace pe::inprocess {
 

@@ -26,8 +26,8 @@
 #include "recording/stream/deep_pace.h"
 #include "recording/stream/file_ids.h"
 #include "recording/stream/recorded_stream.h"
-#include "stream/held_records.h"
-#include "stream/records/lost_samples.h"
+#include "stream/ordered_reader.h"
+#include "stream/records/sample.h"
 
 namespace pe::recording {
 

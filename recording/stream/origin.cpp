@@ -11,11 +11,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/characters.h"
 #include "base/cli/version.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/take_until.h"
-#include "stream/records/feature.h"
+#include "stream/records/record.h"
 
 namespace pe::recording {
 namespace {

@@ -1,4 +1,4 @@
-// Notes in a stream where, how and when it was recorded (stream/records/feature.h).
+// Notes in a stream where, how and when it was recorded (stream/records/record.h).
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/error.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "recording/stream/file_ids.h"
 #include "recording/stream/origin.h"
 #include "recording/stream/synthesize.h"

@@ -29,7 +29,7 @@
 #include "recording/stream/mapped_ranges.h"
 #include "recording/stream/memory_behind.h"
 #include "recording/watch.h"
-#include "stream/held_records.h"
+#include "stream/ordered_reader.h"
 #include "stream/session.h"
 #include "unwind/stacks/sample_unwinder.h"
 

@@ -2,7 +2,7 @@
 // walked sample differs from the original only in its call chain.  A sample that was held without
 // the unused bytes of its copy has the same stack.
 // SPDX-License-Identifier: MIT
-#include "pe-symbolize/copied_stacks.h"
+#include "pe-symbolize/annotator.h"
 
 #include <algorithm>
 #include <cstdlib>

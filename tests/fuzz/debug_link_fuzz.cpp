@@ -4,9 +4,8 @@
 #include <climits>
 #include <cstdlib>
 
-#include "base/io/xz.h"
+#include "base/io/compression.h"
 #include "objects/debug_file.h"
-#include "objects/debug_link.h"
 #include "objects/symbol_table.h"
 
 namespace {

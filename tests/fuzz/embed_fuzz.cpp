@@ -10,7 +10,7 @@
 
 #include "folded/folded_line.h"
 #include "painting/embed.h"
-#include "painting/ticks.h"
+#include "painting/times.h"
 #include "painting/tree/tree_builder.h"
 #include "support/unpacked_tree.h"
 

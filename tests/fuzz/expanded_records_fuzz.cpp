@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 
-#include "stream/expanded_records.h"
+#include "stream/stream_reader.h"
 
 namespace {
 

@@ -3,13 +3,13 @@
 //
 // Input: the expression, a newline, the name.
 // SPDX-License-Identifier: MIT
-#include "folded/expression.h"
+#include "folded/build_details.h"
 
 #include <algorithm>
 #include <string>
 #include <string_view>
 
-#include "flamediff/frame_rewriter.h"
+#include "flamediff/profiles.h"
 #include "fuzz/require.h"
 
 using pe::testing::require;

@@ -10,7 +10,7 @@
 #include "flamediff/comparison.h"
 #include "flamediff/flamediff.h"
 #include "folded/folded_line.h"
-#include "folded/other_input.h"
+#include "folded/folded_reader.h"
 #include "fuzz/require.h"
 #include "support/run_tool.h"
 

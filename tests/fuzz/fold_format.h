@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/cli/choice.h"
+#include "base/cli/command_line.h"
 #include "fuzz/check_folded.h"
 #include "stackfold/folded_counts.h"
 #include "stackfold/formats/format.h"

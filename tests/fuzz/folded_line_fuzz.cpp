@@ -7,7 +7,6 @@
 
 #include "folded/facts.h"
 #include "folded/folded_line.h"
-#include "folded/time_root.h"
 
 namespace {
 

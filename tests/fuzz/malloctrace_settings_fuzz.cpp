@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "malloctrace/preload/settings.h"
+#include "malloctrace/preload/sampling.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   using pe::malloctrace::parse_settings;

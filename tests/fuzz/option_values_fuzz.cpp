@@ -6,13 +6,12 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/parse_decimal.h"
+#include "base/parse_number.h"
 #include "folded/count.h"
 #include "fuzz/require.h"
-#include "malloctrace/parse_bytes.h"
+#include "malloctrace/options.h"
 #include "recording/target_options.h"
-#include "stackfold/parse_duration.h"
-#include "stackfold/time_range.h"
+#include "stackfold/options.h"
 
 using pe::testing::require;
 

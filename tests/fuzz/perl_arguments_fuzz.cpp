@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/characters.h"
 #include "base/cli/getopt_long.h"
-#include "base/take_until.h"
 #include "fuzz/require.h"
 
 using pe::PerlName;

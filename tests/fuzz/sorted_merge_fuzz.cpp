@@ -4,7 +4,7 @@
 //
 // Input: texts, with a NUL between them.
 // SPDX-License-Identifier: MIT
-#include "stackfold/sorted_merge.h"
+#include "stackfold/merge_sorted.h"
 
 #include <algorithm>
 #include <string>

@@ -1,6 +1,6 @@
 // Reads any bytes as a DWARF package.  A unit is found within the limit, or not at all.
 // SPDX-License-Identifier: MIT
-#include "names/dwarf/split_package.h"
+#include "names/dwarf/split_units.h"
 
 #include <cstdlib>
 #include <cstring>

@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
-#include "base/cli/choice.h"
+#include "base/cli/command_line.h"
 #include "base/error.h"
+#include "stackfold/exports/choice.h"
 #include "stackfold/exports/firefox.h"
-#include "stackfold/exports/form.h"
 #include "stackfold/exports/pprof.h"
 #include "stackfold/exports/speedscope.h"
 #include "stackfold/exports/stream_profile.h"

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/io/json_writer.h"
-#include "stacktop/frame_text.h"
 #include "stacktop/hints.h"
+#include "stacktop/text_report.h"
 #include "support/string_output.h"
 
 namespace {

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "stream/records/tracepoint.h"
-#include "stream/records/tracing_data.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view text(data, size);

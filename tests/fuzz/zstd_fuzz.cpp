@@ -3,7 +3,7 @@
 //
 // Input: a byte, the size of the pieces; the data.
 // SPDX-License-Identifier: MIT
-#include "base/io/zstd.h"
+#include "base/io/compression.h"
 
 #include <algorithm>
 #include <cstdlib>

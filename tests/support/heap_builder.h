@@ -18,7 +18,6 @@
 
 #include "base/fd.h"
 #include "malloctrace/heap/layout.h"
-#include "malloctrace/heap/stack_list.h"
 
 namespace pe::testing {
 

@@ -27,8 +27,8 @@
 #include <string>
 #include <vector>
 
+#include "malloctrace/heap/heap.h"
 #include "malloctrace/heap/layout.h"
-#include "malloctrace/heap/stack_tree.h"
 
 namespace {
 

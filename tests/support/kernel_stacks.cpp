@@ -16,7 +16,7 @@
 #include "recording/bpf/bpf_object.h"
 #include "recording/child.h"
 #include "support/live_tables.h"
-#include "unwind/rule_cache.h"
+#include "unwind/address_space.h"
 #include "unwind/stacks/images.h"
 #include "unwind/walk/walker.h"
 

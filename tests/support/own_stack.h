@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "objects/image.h"
-#include "objects/vdso.h"
+#include "objects/mapped_image.h"
 #include "stream/proc/maps.h"
 #include "unwind/walk/general_walk.h"
 #include "unwind/walk/walker.h"

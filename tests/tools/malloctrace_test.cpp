@@ -3,12 +3,11 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <cstdlib>
 #include <filesystem>
 
-#include "malloctrace/command.h"
 #include "malloctrace/options.h"
 #include "recording/inprocess/command.h"
 #include "support/run_tool.h"

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "pe-symbolize/pe_symbolize.h"
 
-#include <unistd.h>
-
 #include <fmt/format.h>
-
+#include <unistd.h>
 #include <boost/test/unit_test.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <memory>
 
-#include "base/quote.h"
+#include "base/text.h"
 #include "names/resolver.h"
 #include "stackfold/stackfold.h"
 #include "stream/proc/maps.h"

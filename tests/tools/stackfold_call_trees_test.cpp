@@ -2,9 +2,10 @@
 // xctrace.
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 
-#include "stackfold/formats/call_trees/csv.h"
+#include "stackfold/formats/call_trees/call_tree.h"
 #include "stackfold/formats/call_trees/visual_studio.h"
 #include "support/costly.h"
 #include "support/stackfold.h"

@@ -1,12 +1,13 @@
 // stackfold --annotate: the facts of a recording.
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/cli/version.h"
-#include "stream/records/feature.h"
+#include "stream/records/record.h"
 #include "stream/script_mapping.h"
 #include "support/facts.h"
 #include "support/stackfold.h"

@@ -4,7 +4,6 @@
 
 #include "stackfold/options.h"
 #include "stackfold/perl.h"
-#include "stackfold/time_range.h"
 #include "support/stackfold.h"
 #include "support/stream_builder.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-
 #include <boost/test/unit_test.hpp>
 
-#include "stackfold/formats/perf_script/header.h"
+#include "stackfold/formats/perf_script/sample_line.h"
 #include "stackfold/function_name.h"
 #include "support/costly.h"
 #include "support/stackfold.h"

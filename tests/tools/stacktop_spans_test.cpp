@@ -1,10 +1,11 @@
 // stacktop --spans: the durations of calls in a sample stream.
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 #include <vector>
 
-#include "stacktop/durations.h"
+#include "stacktop/span_report.h"
 #include "support/stacktop.h"
 #include "support/stream_builder.h"
 

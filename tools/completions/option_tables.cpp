@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "base/cli/option_table.h"
+#include "base/cli/command_line.h"
 #include "base/error.h"
 #include "flamediff/flamediff.h"
 #include "flamesvg/flamesvg.h"

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "flamediff/options.h"
@@ -65,5 +67,14 @@ struct Comparison {
 };
 
 Comparison compare(const painting::ProfileUnion& all, const Options& options);
+
+// Formats changes for people.
+
+/// Formats 0.1234 as "12.34%".
+std::string percent(double share);
+/// Formats 0.1234 as "+12.34%".
+std::string signed_percent(double share);
+/// Returns why the noise of the comparison is not known.  Call it only if that is so.
+std::string_view why_noise_is_unknown(const Comparison& comparison);
 
 }  // namespace pe::flamediff

@@ -7,12 +7,9 @@
 #include <utility>
 
 #include "base/io/input.h"
-#include "flamediff/change_text.h"
 #include "flamediff/comparison.h"
 #include "flamediff/folded_output.h"
-#include "flamediff/growth.h"
 #include "flamediff/options.h"
-#include "flamediff/perl.h"
 #include "flamediff/picture.h"
 #include "flamediff/profiles.h"
 #include "flamediff/table.h"

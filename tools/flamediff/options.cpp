@@ -2,20 +2,18 @@
 #include "flamediff/options.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
+
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
-#include "base/cli/choice.h"
+#include "base/cli/command_line.h"
 #include "base/error.h"
-#include "base/parse_decimal.h"
 #include "base/parse_number.h"
-#include "base/plural.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "painting/svg/colors.h"
 
 namespace pe::flamediff {

@@ -3,16 +3,161 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flamesvg/perl.h"
-#include "flamesvg/summary.h"
 #include "painting/embed.h"
 #include "painting/numbers.h"
 #include "painting/picture.h"
+#include "painting/svg/colors.h"
 #include "painting/svg/page.h"
+#include "painting/tree/functions.h"
 
 namespace pe::flamesvg {
+namespace {
+
+/// Adds the names of runtimes, from the facts about them, to the colours of their functions.
+void name_runtimes(const Options& options, std::vector<painting::LegendEntry>& legend) {
+  for (painting::LegendEntry& entry : legend)
+    for (const painting::Attribute& fact : options.page.facts)
+      if ((entry.meaning == "script" && fact.name == "runtimes") ||
+          (entry.meaning == "JIT" && fact.name == "compiled"))
+        entry.meaning += " (" + fact.value + ")";
+}
+
+}  // namespace
+
+void suit_colors(const painting::CallTree& tree, Options& options) {
+  std::vector<std::string_view> names;
+  names.reserve(tree.name_count());
+  for (std::uint32_t name = 0; name < tree.name_count(); ++name)
+    names.push_back(tree.name_text(name));
+  if (options.finds_palette && std::ranges::any_of(names, painting::has_kind_mark))
+    options.palette = painting::Palette::kKind;
+  std::vector<painting::LegendEntry> legend = painting::legend_of(options.palette);
+  if (!legend.empty() && !options.is_perl) {
+    std::vector<painting::LegendEntry> unused = legend;
+    for (const std::string_view name : names) {
+      const std::string_view meaning = painting::meaning_of(options.palette, name);
+      std::erase_if(unused, [&](const auto& entry) { return entry.meaning == meaning; });
+    }
+    std::erase_if(legend, [&](const auto& entry) {
+      return std::ranges::find(unused, entry.meaning, &painting::LegendEntry::meaning) !=
+             unused.end();
+    });
+  }
+  name_runtimes(options, legend);
+  options.page.geometry.has_legend = !legend.empty();
+  options.page.legend = std::move(legend);
+}
+
+Painter::Painter(const Profile& profile, const Options& options, PaletteMap* kept)
+    : tree_(profile.tree),
+      perl_(profile.perl ? &*profile.perl : nullptr),
+      options_(options),
+      kept_(kept) {
+  colors_.reserve(tree_.name_count());
+  for (std::uint32_t name = 0; name < tree_.name_count(); ++name)
+    colors_.push_back(color_of_name(tree_.name_text(name)));
+}
+
+std::optional<double> Painter::delta_of(painting::NodeId node) const {
+  return perl_ != nullptr ? perl_->frames()[node].delta : tree_.delta(node);
+}
+
+painting::Rgb Painter::color_of_name(std::string_view name) const {
+  if (kept_ != nullptr)
+    if (const auto color = kept_->find(name))
+      return *color;
+  // The root is not a function, so its colour has no meaning.
+  if (name.empty() && (!options_.is_perl || !options_.page.legend.empty()))
+    return {222, 214, 196};
+  if (!options_.lost.is_zero() && name == kLostName)
+    return {170, 170, 170};
+  const painting::Palette palette =
+      options_.is_perl ? options_.palette : painting::palette_for(options_.palette, name);
+  return painting::frame_color(palette, options_.shade, name, options_.seed);
+}
+
+painting::Rgb Painter::paint(painting::NodeId node) {
+  const std::string_view name = tree_.name(node);
+  const auto delta = delta_of(node);
+  if (delta && !painting::separator_color(name)) {
+    const double largest = perl_ != nullptr ? perl_->largest_delta() : tree_.largest_delta();
+    return painting::difference_color(options_.negate ? -*delta : *delta, largest,
+                                      perl_ != nullptr ? painting::kWhite : painting::kUnchanged);
+  }
+  const painting::Rgb color = colors_[tree_.name_id(node)];
+  if (kept_ != nullptr)
+    kept_->add(name, color);
+  return color;
+}
+
+namespace {
+
+using painting::CallTree;
+using painting::grouped_count;
+using painting::kRoot;
+using painting::NodeId;
+
+/// Returns the number of nodes with own counts.
+std::uint64_t stacks_of(const CallTree& tree) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(tree.selves(), [](folded::Count count) { return !count.is_zero(); }));
+}
+
+/// Returns the totals of the root's children, by name_id().
+std::vector<folded::Count> totals_on_root(const CallTree& tree) {
+  std::vector<folded::Count> totals(tree.name_count());
+  for (NodeId node = kRoot + 1; node < tree.size(); node = tree.subtree_end(node))
+    static_cast<void>(totals[tree.name_id(node)].add(tree.total(node)));
+  return totals;
+}
+
+/// Formats "1,234 stacks".
+std::string grouped_plural(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped_count({.whole = count}, 1), noun, count == 1 ? "" : "s");
+}
+
+/// Formats "a 50.00%, b 25.00%", the largest first, equal ones by name.
+std::string largest(const CallTree& tree, const std::vector<folded::Count>& of_names,
+                    double whole) {
+  constexpr std::size_t kShown = 5;
+  std::vector<std::uint32_t> order(of_names.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto shown = order.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, of_names.size()));
+  std::partial_sort(order.begin(), shown, order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return of_names[a] != of_names[b] ? of_names[a] > of_names[b]
+                                      : tree.name_text(a) < tree.name_text(b);
+  });
+  std::string text;
+  for (auto name = order.begin(); name != shown && !of_names[*name].is_zero(); ++name)
+    text += fmt::format("{}{} {:.2f}%", text.empty() ? "" : ", ",
+                        painting::without_mark(tree.name_text(*name)),
+                        100 * of_names[*name].as_double() / whole);
+  return text;
+}
+
+}  // namespace
+
+std::string summary_text(const CallTree& tree, folded::Count whole, const Options& options) {
+  painting::FunctionCounts functions =
+      painting::function_counts(tree, tree.selves(), tree.totals());
+  if (options.reverse)  // the function that ran is the root's child
+    functions.self = totals_on_root(tree);
+  return fmt::format("{} {} in {}, {}. Largest self: {}. Largest total: {}.",
+                     grouped_count(tree.total(kRoot), options.factor), options.page.count_name,
+                     grouped_plural(stacks_of(tree), "stack"),
+                     grouped_plural(tree.size() - 1, "frame"),
+                     largest(tree, functions.self, whole.as_double()),
+                     largest(tree, functions.total, whole.as_double()));
+}
+
 namespace {
 
 using painting::Box;

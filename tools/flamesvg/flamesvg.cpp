@@ -6,11 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "base/plural.h"
+#include "base/text.h"
 #include "flamesvg/draw.h"
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/options.h"
-#include "flamesvg/painter.h"
 #include "flamesvg/palette_map.h"
 #include "flamesvg/perl.h"
 #include "flamesvg/profile.h"

@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/characters.h"
 #include "base/io/input.h"
-#include "base/io/line_reader.h"
-#include "base/quote.h"
-#include "base/take_until.h"
+#include "base/text.h"
 
 namespace pe::flamesvg {
 namespace {

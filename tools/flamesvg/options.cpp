@@ -2,14 +2,14 @@
 #include "flamesvg/options.h"
 
 #include <fmt/format.h>
-
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
+
 #include <random>
 #include <string>
 #include <string_view>
 
-#include "base/cli/choice.h"
+#include "base/cli/command_line.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "flamesvg/perl.h"

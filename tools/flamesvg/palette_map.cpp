@@ -2,17 +2,34 @@
 #include "flamesvg/palette_map.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <iterator>
 
 #include "base/error.h"
 #include "base/io/input.h"
-#include "base/io/line_reader.h"
+#include "base/io/new_file.h"
+#include "base/io/output.h"
 #include "base/io/regular_file.h"
 #include "base/parse_number.h"
-#include "flamesvg/replace_file.h"
+
+namespace pe {
+void replace_file(const std::string& path, std::string_view content, Outlives outlives) {
+  NewFile file(path);
+  FdOutput out(file.fd().get(), path);
+  out.write(content);
+  out.flush();
+  if (outlives == Outlives::kMachine && ::fsync(file.fd().get()) != 0)
+    throw_errno(path, errno);
+  file.keep();
+  if (outlives == Outlives::kMachine)
+    file.sync_folder();
+}
+
+}  // namespace pe
 
 namespace pe::flamesvg {
 namespace {

@@ -1,21 +1,94 @@
 // SPDX-License-Identifier: MIT
 #include "flamesvg/profile.h"
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/string_arena.h"
-#include "flamesvg/counterparts.h"
-#include "flamesvg/neighbour_builder.h"
 #include "flamesvg/reshaper.h"
-#include "flamesvg/stack_text.h"
+#include "folded/facts.h"
 #include "folded/perl_line.h"
-#include "folded/time_root.h"
+#include "painting/tree/call_tree.h"
 #include "painting/tree/tree_builder.h"
 
+namespace pe::painting {
+
+Counterparts::Counterparts(const CallTree& tree) {
+  nodes_.reserve(tree.size());
+  for (NodeId node = kRoot; node < tree.size(); ++node)
+    nodes_.push_back({.name = tree.name_id(node), .parent = tree.parent(node)});
+}
+
+std::vector<NodeId> Counterparts::in(const CallTree& reshaped) const {
+  const auto key = [](NodeId parent, std::uint32_t name) {
+    return std::uint64_t{parent} << 32U | name;
+  };
+  boost::unordered_flat_map<std::uint64_t, NodeId> children;
+  children.reserve(reshaped.size());
+  for (NodeId node = kRoot + 1; node < reshaped.size(); ++node)
+    children.emplace(key(reshaped.parent(node), reshaped.name_id(node)), node);
+  std::vector<NodeId> found(nodes_.size(), kRoot);
+  for (NodeId node = kRoot + 1; node < nodes_.size(); ++node) {
+    const auto [name, parent] = nodes_[node];
+    const NodeId above = found[parent];
+    const auto child = children.find(key(above, name));
+    const bool has_callee = reshaped.subtree_end(above) > above + 1;
+    if (child != children.end())
+      found[node] = child->second;
+    else if (reshaped.name_id(above) == name || !has_callee)
+      found[node] = above;
+    else
+      found[node] = above + 1;
+  }
+  return found;
+}
+
+}  // namespace pe::painting
+
 namespace pe::flamesvg {
+
+void reverse_frames(std::string_view stack, std::string& out) {
+  stack = painting::without_empty_end(stack);
+  out.clear();
+  for (;;) {
+    const auto separator = stack.rfind(';');
+    if (separator == std::string_view::npos)
+      break;
+    out.append(stack.substr(separator + 1)).append(";");
+    stack = stack.substr(0, separator);
+  }
+  out += stack;
+}
+
+void mark_wakers(std::string_view stack, std::string& out) {
+  constexpr std::string_view kSeparator = ";--;";
+  constexpr std::string_view kMark = "_[w]";
+  std::vector<std::string_view> parts;
+  for (auto end = stack.find(kSeparator); end != std::string_view::npos;
+       end = stack.find(kSeparator)) {
+    parts.push_back(stack.substr(0, end));
+    stack.remove_prefix(end + kSeparator.size());
+  }
+  parts.push_back(stack);
+  while (parts.size() > 1 && parts.back().empty())
+    parts.pop_back();
+  out.assign(parts.front()).append(kSeparator);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    std::string_view part = parts[i];
+    for (auto end = part.find(';'); end != std::string_view::npos; end = part.find(';')) {
+      out.append(part.substr(0, end)).append(kMark).append(";");
+      part.remove_prefix(end + 1);
+    }
+    out.append(part).append(kMark);
+    if (i + 1 < parts.size())
+      out += kSeparator;
+  }
+}
+
 namespace {
 
 using folded::Columns;

@@ -2,25 +2,87 @@
 #include "malloctrace/malloctrace.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/descriptors.h"
 #include "base/error.h"
-#include "base/plural.h"
-#include "malloctrace/command.h"
-#include "malloctrace/interrupts.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "malloctrace/heap/layout.h"
+#include "malloctrace/heap_stream.h"
 #include "malloctrace/options.h"
 #include "malloctrace/processes.h"
-#include "malloctrace/sink.h"
 #include "malloctrace/snapshots.h"
 #include "recording/child.h"
 #include "recording/inprocess/command.h"
 #include "recording/session.h"
+
+namespace pe::malloctrace {
+namespace {
+
+/// Checks the limit that the command would inherit.
+void check_address_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < heap::kFileBytes)
+    throw Error(fmt::format(
+        "the address space is limited to {} KiB (ulimit -v), but tracing needs 24 GiB of it",
+        limit.rlim_cur / 1024));
+}
+
+}  // namespace
+
+void check_is_not_output(const std::string& program, const std::string& output) {
+  struct stat of_program = {};
+  struct stat of_output = {};
+  if (::stat(program.c_str(), &of_program) == 0 && ::stat(output.c_str(), &of_output) == 0 &&
+      of_program.st_dev == of_output.st_dev && of_program.st_ino == of_output.st_ino)
+    throw UsageError("--output: '" + output + "' is the program itself");
+}
+
+void check_can_be_traced(const std::string& path) {
+  check_address_limit();
+  inprocess::check_takes_library(path);
+}
+
+std::vector<std::string> tracing_environment(const Options& options, const std::string& library,
+                                             const inprocess::Listener& listener) {
+  std::string settings = fmt::format("MALLOCTRACE=socket={},key={},sample={},depth={},follow={}",
+                                     listener.socket_name(), listener.key(), options.sample_bytes,
+                                     options.max_depth, options.follow ? 1 : 0);
+  if (options.with_mmap)
+    settings += ",mmap=1";
+  return {inprocess::preload_variable(library), std::move(settings)};
+}
+
+bool Interrupts::goes_on_after(const StopSignal& signal, std::uint64_t now_ns) {
+  if (signal.number != SIGINT)
+    return false;
+  // For example, timeout(1) sends the same signal twice: to us and to our group.
+  constexpr std::uint64_t kSameSignalNs = 500'000'000;
+  if (first_ns_ != 0)
+    return now_ns - first_ns_ < kSameSignalNs;
+  first_ns_ = now_ns;
+  const bool has_got_it = signal.is_from_terminal && ::getpgid(command_.pid()) == ::getpgrp();
+  // The command is not reaped, so its process id is still valid.
+  if (!has_got_it && !command_.poll_status())
+    ::kill(command_.pid(), SIGINT);
+  return true;
+}
+
+bool Interrupts::is_time_to_tell(std::uint64_t now_ns) {
+  constexpr std::uint64_t kPatienceNs = kNsPerSecond;
+  return first_ns_ != 0 && now_ns - first_ns_ >= kPatienceNs && !std::exchange(was_told_, true);
+}
+
+}  // namespace pe::malloctrace
 
 namespace pe {
 namespace {

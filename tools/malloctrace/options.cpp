@@ -2,15 +2,12 @@
 #include "malloctrace/options.h"
 
 #include <fmt/format.h>
-
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/parse_decimal.h"
 #include "base/parse_number.h"
-#include "malloctrace/parse_bytes.h"
 
 namespace pe::malloctrace {
 namespace {

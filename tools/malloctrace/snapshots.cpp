@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/io/new_file.h"
 #include "base/io/output.h"
-#include "malloctrace/sink.h"
+#include "malloctrace/heap_stream.h"
 
 namespace pe::malloctrace {
 namespace {

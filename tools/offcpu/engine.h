@@ -15,6 +15,7 @@
 #include "base/io/output.h"
 #include "offcpu/options.h"
 #include "offcpu/wait_tracker.h"
+#include "recording/request.h"
 #include "unwind/stacks/stack_counts.h"
 
 namespace pe::offcpu {
@@ -69,5 +70,14 @@ class Engine {
 std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target,
                                     Budget& budget,
                                     const std::function<void(const std::string&)>& note);
+
+// Threads of which nothing was recorded: most of them waited all the time.
+
+/// Counts the live threads of the target that `has_seen` does not know.
+std::uint64_t count_silent_threads(const recording::Target& target,
+                                   const std::function<bool(std::uint32_t tid)>& has_seen);
+
+/// Adds "1 thread of which no wait ended …", if there is any.
+void describe_silent_threads(std::uint64_t count, Closing& closing);
 
 }  // namespace pe::offcpu

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "offcpu/engine.h"
 #include "offcpu/options.h"
 #include "recording/closing.h"

@@ -2,12 +2,12 @@
 #include "offcpu/options.h"
 
 #include <fmt/format.h>
-
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
+
 #include <string_view>
 
-#include "base/cli/choice.h"
+#include "base/cli/command_line.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_number.h"

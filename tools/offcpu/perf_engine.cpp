@@ -10,8 +10,8 @@
 
 #include "base/byte_reader.h"
 #include "base/clock.h"
-#include "base/plural.h"
-#include "offcpu/silent_threads.h"
+#include "base/text.h"
+#include "offcpu/engine.h"
 #include "recording/own_rights.h"
 #include "recording/probes/marks.h"
 #include "recording/stream/origin.h"

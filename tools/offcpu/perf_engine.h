@@ -12,7 +12,7 @@
 #include "recording/counters/counters.h"
 #include "recording/stream/drain.h"
 #include "recording/stream/recorded_stream.h"
-#include "stream/records/lost_samples.h"
+#include "stream/records/sample.h"
 #include "stream/records/tracepoint.h"
 
 namespace pe::offcpu {

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "recording/counters/cpu_times.h"
 #include "recording/own_rights.h"
 #include "recording/probes/marks.h"

@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <algorithm>
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
-#include "base/cli/choice.h"
+#include <algorithm>
+
+#include "base/cli/command_line.h"
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "recording/counters/attributes.h"
 #include "recording/counters/event_name.h"
 #include "recording/probes/probe_name.h"

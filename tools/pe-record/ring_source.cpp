@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "recording/closing.h"
 #include "recording/inprocess/command.h"
 #include "recording/stream/whole_stream.h"

@@ -3,23 +3,65 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/address_map.h"
 #include "names/resolver.h"
-#include "pe-symbolize/runtimes.h"
+#include "stream/proc/process_table.h"
 #include "stream/records/callchain.h"
 #include "stream/session.h"
 #include "stream/stream_writer.h"
+#include "unwind/stacks/sample_unwinder.h"
 
 namespace pe::symbolize {
+
+// Advice for programs whose functions a runtime compiles or interprets: how to get their symbols.
+
+/// A runtime, recognised by the mappings of its processes.
+struct Runtime {
+  std::string_view file;         ///< the start of the name of a mapped file
+  std::string_view interpreter;  ///< a function that represents the program's own; empty: none
+  std::string_view name;         ///< "Python"
+  std::string_view versions;     ///< those that the recorders can name
+  std::string_view start;        ///< how to get names from the program itself; "%": its process
+};
+
+/// The kind of recorder of a stream.  The advice about missing names depends on it.
+enum class Recorder : std::uint8_t { kOfSamples, kOfWaits, kOfAllocations };
+
+/// Finds the runtimes that hid symbols.
+class RuntimeAdvice {
+ public:
+  /// Handles a resolved address of a process.  `space` has the mappings of the process; null if
+  /// they are unknown.
+  void see(std::uint32_t pid, const stream::AddressSpace* space, const names::Resolved& resolved);
+
+  /// Returns a line for each runtime that hid symbols.
+  [[nodiscard]] std::vector<std::string> lines(Recorder recorder) const;
+
+ private:
+  struct Process {
+    const Runtime* runtime = nullptr;
+    std::string file;  ///< by whose name the runtime was recognised
+    bool lacks_names = false, is_interpreted = false, has_map = false;
+  };
+  /// Returns what a process has of its runtime.
+  static Process process_of(const stream::AddressSpace& space);
+  /// Returns the advice for a process that has a runtime.
+  static std::string advice_for(std::uint32_t pid, const Process& process, Recorder recorder);
+  std::map<std::uint32_t, Process> processes_;
+};
 
 class Annotator {
  public:
@@ -68,6 +110,48 @@ class Annotator {
   std::set<std::pair<std::uint32_t, std::uint64_t>> locks_;  ///< by pid and address: looked up
   names::FrameCounts counts_;
   RuntimeAdvice advice_;
+};
+
+// Gives samples that carry a copy of their stack a call chain instead.
+//
+// perf record --call-graph dwarf and pe-record --keep-stacks write such samples.
+
+class CopiedStacks {
+ public:
+  /// `session` and `resolver` must outlive this; `resolver` knows the tables of code made at run
+  /// time.
+  CopiedStacks(const stream::Session& session, names::Resolver& resolver, bool may_continue)
+      : session_(session),
+        resolver_(resolver),
+        unwinder_(session.history(), {.may_continue = may_continue,
+                                      .table_at =
+                                          [this](std::uint32_t pid, std::uint64_t avma) {
+                                            return resolver_.jit_table(pid, avma);
+                                          },
+                                      .budget = &resolver.budget()}) {}
+  CopiedStacks(const CopiedStacks&) = delete;
+  CopiedStacks(CopiedStacks&&) = delete;
+  CopiedStacks& operator=(const CopiedStacks&) = delete;
+  CopiedStacks& operator=(CopiedStacks&&) = delete;
+  ~CopiedStacks() = default;
+
+  /// A record of the session and its content if it is a sample; both as they are to be written.
+  struct Outcome {
+    stream::Record record;
+    std::optional<stream::Sample> sample;
+  };
+  /// Handles the session's current record.  Views are valid until the next call.
+  Outcome walk(const stream::Record& record);
+
+  /// "98.9 % of stacks complete; …", for the closing line; empty if no stacks were copied.
+  [[nodiscard]] std::string report() const;
+
+ private:
+  const stream::Session& session_;
+  names::Resolver& resolver_;
+  unwind::SampleUnwinder unwinder_;
+  stream::RecordBuilder builder_;
+  std::uint64_t left_out_ = 0;  ///< entries of call chains that did not fit a record
 };
 
 }  // namespace pe::symbolize

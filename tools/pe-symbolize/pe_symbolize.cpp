@@ -6,12 +6,11 @@
 #include <ctime>
 #include <limits>
 
-#include "base/cli/progress.h"
+#include "base/cli/run.h"
 #include "base/error.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "objects/debug_file.h"
 #include "pe-symbolize/annotator.h"
-#include "pe-symbolize/copied_stacks.h"
 #include "pe-symbolize/debuginfod.h"
 #include "pe-symbolize/options.h"
 

@@ -9,7 +9,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,12 +21,41 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash_bytes.h"
 #include "base/io/output.h"
+#include "base/string_arena.h"
 #include "folded/folded_line.h"
-#include "stackfold/frame_table.h"
 #include "stackfold/timeline.h"
 
 namespace pe::folded {
+
+// Stores each frame text once and numbers it.
+
+using FrameId = std::uint32_t;
+
+/// Numbers new texts in the order in which they arrive, from 0.
+class FrameTable {
+ public:
+  /// Returns the number of `text`, which must hold no ';'.  Copies the text if it is new.
+  FrameId intern(std::string_view text) {
+    const auto found = ids_.find(text);
+    if (found != ids_.end())
+      return found->second;
+    const std::string_view kept = arena_.store(text);
+    const auto id = static_cast<FrameId>(texts_.size());
+    texts_.push_back(kept);
+    ids_.emplace(kept, id);
+    return id;
+  }
+  /// Returns a view that lives as long as the table.
+  [[nodiscard]] std::string_view operator[](FrameId id) const { return texts_[id]; }
+  [[nodiscard]] std::size_t size() const noexcept { return texts_.size(); }
+
+ private:
+  StringArena arena_;
+  std::vector<std::string_view> texts_;
+  boost::unordered_flat_map<std::string_view, FrameId, HashBytes> ids_;
+};
 
 /// Maps each stack to the sum of its counts.
 class FoldedCounts {

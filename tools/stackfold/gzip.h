@@ -1,8 +1,8 @@
 // Reads gzip data (RFC 1952) as it comes, one buffer at a time.  However large the expanded data
 // is, memory is limited to the caller's buffer and zlib's window.
 //
-// It uses zlib, which returns data as it comes; libdeflate (base/io/deflate.h) needs all of it at
-// once.
+// It uses zlib, which returns data as it comes; libdeflate (base/io/compression.h) needs all of it
+// at once.
 // SPDX-License-Identifier: MIT
 #pragma once
 

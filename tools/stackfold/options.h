@@ -2,13 +2,65 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cli/run.h"
-#include "stackfold/time_range.h"
+#include "base/clock.h"
+#include "base/parse_number.h"
+
+// Reads --time FROM,TO in seconds of the recording's clock, as perf script prints them.
+
+namespace pe::fold {
+
+/// Converts seconds, "12" or "184694.229089", to whole microseconds, the unit of perf script's
+/// times.  Drops finer decimals.  nullopt if the text is not a number, or does not fit.
+std::optional<std::uint64_t> parse_seconds_us(std::string_view text);
+
+/// The range includes both ends.
+struct TimeRange {
+  std::uint64_t from_us = 0;
+  std::uint64_t to_us = std::numeric_limits<std::uint64_t>::max();
+
+  [[nodiscard]] bool holds(std::uint64_t time_us) const noexcept {
+    return from_us <= time_us && time_us <= to_us;
+  }
+};
+
+/// Parses "FROM,TO"; one of them may be empty.  Throws UsageError.
+TimeRange parse_time_range(std::string_view text);
+
+}  // namespace pe::fold
+
+// Parses a duration on the command line: "100ms".
+
+namespace pe {
+
+/// Returns nanoseconds; nullopt if the text is not a whole number and one of ns, us, ms, s and m,
+/// or does not fit.
+inline std::optional<std::uint64_t> parse_duration_ns(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    std::uint64_t ns;
+  };
+  constexpr Unit kUnits[] = {
+      {"ns", 1}, {"us", kNsPerUs}, {"ms", kNsPerMs}, {"s", kNsPerSecond}, {"m", 60 * kNsPerSecond}};
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = parse_number<std::uint64_t>(text.substr(0, digits));
+  const auto* const unit = std::ranges::find(kUnits, text.substr(digits), &Unit::name);
+  std::uint64_t ns = 0;
+  if (!number || unit == std::end(kUnits) || __builtin_mul_overflow(*number, unit->ns, &ns))
+    return std::nullopt;
+  return ns;
+}
+
+}  // namespace pe
 
 namespace pe::fold {
 

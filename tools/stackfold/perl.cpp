@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/characters.h"
-#include "base/file_name.h"
-#include "stackfold/formats/perf_script/source_line.h"
+#include "base/text.h"
+#include "stackfold/formats/perf_script/frame.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/function_name.h"
 

@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/duration_text.h"
 #include "base/error.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold {

@@ -1,17 +1,229 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/stream_folder.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <ctime>
 
+#include "base/characters.h"
+#include "base/cli/version.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/text.h"
+#include "folded/facts.h"
 #include "stackfold/frame_text.h"
+#include "stream/script_mapping.h"
 
 namespace pe::fold {
+namespace {
+
+/// Returns where a name ends, before its mark "_[k]", if it has one.
+std::size_t end_of_name(std::string_view text) {
+  constexpr std::size_t kMarkBytes = 4;
+  const std::size_t at = text.size() - std::min(text.size(), kMarkBytes);
+  return text.substr(at).starts_with("_[") && text.ends_with(']') ? at : text.size();
+}
+
+}  // namespace
+
+void Locations::add_symbol(const stream::SymbolRecord& symbol) {
+  const bool is_unnamed = (symbol.flags & stream::kSymbolUnresolved) != 0;
+  std::string text = is_unnamed ? unnamed(symbol.name, symbol.module, symbol.flags) : named(symbol);
+  has_lines_ = has_lines_ || symbol.line > 0;
+  if (with_lines_ && symbol.line > 0)  // a mark stays at the end, where others look for it
+    text.insert(end_of_name(text), source_text(symbol.file, symbol.line));
+  frame_of_symbol_[symbol.id] = texts_.intern(text);
+}
+
+std::size_t Locations::add_location(const stream::LocationRecord& location) {
+  const std::size_t begin = pool_.size();
+  std::size_t undefined = 0;
+  for (std::size_t i = 0; i < location.symbol_ids.size(); ++i) {
+    const auto frame = frame_of_symbol_.find(location.symbol_ids[i]);
+    if (frame == frame_of_symbol_.end())
+      ++undefined;
+    else
+      pool_.push_back(frame->second);
+  }
+  const std::size_t count = pool_.size() - begin;
+  if (count == 0)
+    return undefined;
+  Place place{.first = static_cast<std::uint32_t>(begin),
+              .count = static_cast<std::uint32_t>(count)};
+  if (count == 1) {
+    place.first = pool_.back();
+    pool_.pop_back();
+  }
+  Place& known = of_process(location.pid)[location.address];
+  replaced_ += known ? 1 : 0;
+  known = place;
+  return undefined;
+}
+
+void Locations::forget_made_up(std::uint32_t pid, std::uint64_t start, std::uint64_t end) {
+  const auto process = processes_.find(pid);
+  if (process == processes_.end())
+    return;
+  process->second->erase_if([&](std::uint64_t address, const Place& place) {
+    return place.is_made_up != 0 && address >= start && address < end;
+  });
+}
+
+FrameId Locations::root(std::uint32_t pid, std::uint32_t tid,
+                        const stream::ProcessTable& processes) {
+  const auto [root, is_new] = roots_.try_emplace(std::uint64_t{pid} << 32U | tid);
+  if (is_new)
+    root->second = word(root_text(processes.comm(pid, tid), pid, tid, root_name_));
+  return root->second;
+}
+
+Locations::ByAddress& Locations::other_process(std::uint32_t pid) {
+  auto& process = processes_[pid];
+  if (!process)
+    process = std::make_unique<ByAddress>();
+  last_pid_ = pid;
+  last_process_ = process.get();
+  return *process;
+}
+
+std::string Locations::named(const stream::SymbolRecord& symbol) const {
+  std::string text = frame_text(symbol.name, symbol.flags, marks_);
+  if (with_modules_)
+    text.insert(0, module_text(symbol.module, (symbol.flags & stream::kSymbolJit) != 0));
+  return text;
+}
+
+/// Returns the text of a frame without a symbol, "libc.so.6+0x1f", in the form of --unnamed.
+std::string Locations::unnamed(std::string_view place, std::string_view module,
+                               std::uint32_t flags) const {
+  std::string text;
+  if (unnamed_ == UnnamedText::kPlace)
+    text = place;
+  else if (unnamed_ == UnnamedText::kModule && module.starts_with('['))
+    text = module;  // "[kernel.kallsyms]", "[vdso]"
+  else if (unnamed_ == UnnamedText::kModule && module.starts_with('/') &&
+           !module.starts_with("//") && (flags & stream::kSymbolJit) == 0)
+    text = fmt::format("[{}]", file_name(module));
+  return frame_text(text, flags, marks_);  // "[unknown]" if `text` is empty
+}
+
+FrameId Locations::make_up(std::uint32_t pid, const stream::CallChainEntry& entry,
+                           const stream::ProcessTable& processes) {
+  has_made_up_ = true;
+  if (entry.is_kernel)
+    return texts_.intern(unnamed(fmt::format("[kernel]+{:#x}", entry.lookup_address),
+                                 "[kernel.kallsyms]", stream::kSymbolKernel));
+  const stream::Mapping* mapping = processes.find(pid, entry.lookup_address);
+  if (mapping == nullptr)
+    return texts_.intern("[unknown]");
+  if (const auto script = stream::parse_script_path(mapping->file->path))
+    return texts_.intern(frame_text(script->name, stream::script_flags(script->kind), marks_));
+  const std::uint64_t file_offset = entry.lookup_address - mapping->start + mapping->file_offset;
+  const std::uint32_t flags = stream::kSymbolUnresolved | module_flags(mapping->file->path);
+  const std::string& path = mapping->file->path;
+  return texts_.intern(unnamed(unnamed_text(path, file_offset), path, flags));
+}
+
+namespace {
+
+/// Returns "997 Hz" for an event that was sampled at a rate; empty for others.
+std::string rate_of(const stream::Event& event) {
+  if (event.attr.freq != 0)
+    return fmt::format("{} Hz", event.attr.sample_freq);
+  if (!stream::is_clock(event.attr) || event.attr.sample_period == 0)
+    return {};
+  return fmt::format("{:.0f} Hz", static_cast<double>(kNsPerSecond) /
+                                      static_cast<double>(event.attr.sample_period));
+}
+
+/// Returns "2026-11-25T09:06:33Z (first sample)"; empty for a time that has no date.  The words
+/// behind the time keep programs that add up the last words of lines from adding the year.
+std::string date_of(std::uint64_t wall_ns) {
+  const auto seconds = static_cast<std::time_t>(wall_ns / kNsPerSecond);
+  std::tm date{};
+  if (::gmtime_r(&seconds, &date) == nullptr)
+    return {};
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z (first sample)", date);
+}
+
+/// Are its samples sums since the start of a process?  Their times, when processes were read, do
+/// not tell how long the recording was.
+bool is_sum(const stream::Event& event) {
+  return event.unit == "bytes" || event.unit == "allocations";
+}
+
+/// Names the recorder of a version: perf writes only a number.
+std::string recorder_of(const std::string& version) {
+  return (!version.empty() && is_digit(version[0]) ? "perf " : "") + version;
+}
+
+}  // namespace
+
+void StreamFacts::observe(const stream::Record& record, const stream::Session& session) {
+  if (const auto& sample = session.sample(); sample && sample->time_ns != 0) {
+    const std::uint64_t begin_ns = begin_of(*sample, *session.event());
+    first_ns_ = std::min(first_ns_.value_or(begin_ns), begin_ns);
+    last_ns_ = std::max(last_ns_, sample->time_ns);
+  }
+  if (stream::is_script_mapping(record))
+    if (const auto function = stream::parse_script_path(stream::parse_mmap(record)->path)) {
+      runtimes_.emplace(stream::runtime_name(function->kind));
+      if ((stream::script_flags(function->kind) & stream::kSymbolJit) != 0)
+        compiled_.emplace(stream::runtime_name(function->kind));
+    }
+  if (record.type != stream::kRecordHeaderFeature)
+    return;
+  const auto feature = stream::parse_feature(record);
+  if (!feature)
+    return;
+  if (feature->feature == stream::kFeatureHostName)
+    host_ = feature->text().value_or("");
+  else if (feature->feature == stream::kFeatureVersion)
+    version_ = feature->text().value_or("");
+  else if (feature->feature == stream::kFeatureCommandLine)
+    command_ = feature->recorded_command().value_or("");
+  else if (feature->feature == stream::kFeatureClockData)
+    clock_ = stream::parse_clock_data(*feature);
+}
+
+std::string StreamFacts::text(const StreamReport& report, const stream::Session& session) const {
+  std::string text;
+  const auto add = [&text](std::string_view key, std::string_view value) {
+    folded::append_fact(text, key, value);
+  };
+  add("command", command_);
+  add("host", host_);
+  if (const auto start_ns = clock_ && first_ns_ ? clock_->wall_of(*first_ns_) : std::nullopt)
+    add("time", date_of(*start_ns));
+  const auto& events = session.events().all();
+  const auto event = std::ranges::find(events, report.folded_event, &stream::Event::name);
+  if (first_ns_ && (event == events.end() || !is_sum(*event)))
+    add("duration", fmt::format("{:.3f} s", static_cast<double>(last_ns_ - *first_ns_) /
+                                                static_cast<double>(kNsPerSecond)));
+  if (event != events.end()) {
+    add("event", event->name);
+    add("rate", rate_of(*event));
+  }
+  if (report.unit != "samples")
+    add("unit", report.unit);
+  add("samples", plural(report.folded_samples, "sample"));
+  add("lost", plural(report.counts.lost, "sample"));
+  if (const auto walked = report.complete_stacks + report.incomplete_stacks; walked > 0)
+    add("complete-stacks", share_rounded_down(report.complete_stacks, walked));
+  add("runtimes", fmt::format("{}", fmt::join(runtimes_, ", ")));
+  add("compiled", fmt::format("{}", fmt::join(compiled_, ", ")));
+  const std::size_t mark = version_.rfind(stream::kEngineMark);
+  add("recorder",
+      recorder_of(version_.substr(0, std::min(mark, version_.find(stream::kStreamMark)))));
+  if (mark != std::string::npos)
+    add("engine", version_.substr(mark + stream::kEngineMark.size()));
+  add("stackfold", version_text());
+  return text;
+}
 
 void refuse_weight(const stream::Event& event, const std::string& field) {
   std::vector<std::string_view> numbers;

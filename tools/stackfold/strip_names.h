@@ -9,7 +9,7 @@
 
 #include "base/io/output.h"
 #include "stackfold/folded_counts.h"
-#include "stackfold/sorted_merge.h"
+#include "stackfold/merge_sorted.h"
 
 namespace pe::fold {
 

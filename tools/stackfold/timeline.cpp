@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "folded/time_root.h"
+#include "folded/facts.h"
 
 namespace pe::folded {
 namespace {

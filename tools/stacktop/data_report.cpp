@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/io/json_writer.h"
-#include "stacktop/frame_text.h"
+#include "stacktop/text_report.h"
 
 namespace pe::stacktop {
 namespace {

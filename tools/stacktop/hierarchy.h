@@ -7,13 +7,34 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "painting/tree/call_tree.h"
-#include "stacktop/neighbours.h"
 
 namespace pe::stacktop {
+
+// Finds callers and callees of some functions, in the sense of perf.
+//
+// A stack counts once.  Its caller is that of the outermost call, and its callee is that of the
+// innermost call.  Callers therefore add up to the functions' total, and so do callees together
+// with the functions' own counts.
+
+/// Indexed by name_id(): true if the name is one of the functions.
+using Members = std::vector<bool>;
+
+struct Neighbours {
+  std::vector<painting::Count> by_name;  ///< by name_id()
+  painting::Count none;  ///< of stacks in which the functions have no caller, or no callee
+};
+
+Neighbours callers(const painting::CallTree& tree, const Members& members);
+Neighbours callees(const painting::CallTree& tree, const Members& members);
+
+/// Returns the nodes of members that are not below another such node.
+std::vector<painting::NodeId> outermost(const painting::CallTree& tree, const Members& members);
 
 enum class Direction { kCallees, kCallers };
 
@@ -41,5 +62,31 @@ struct Hierarchy {
 /// be the result of outermost().
 Hierarchy hierarchy(const painting::CallTree& tree, const std::vector<painting::NodeId>& tops,
                     Direction direction, const Cutoff& cutoff);
+
+// Groups stacks by thread, by program or by module.
+
+enum class By { kComm, kThread, kModule };
+
+/// The group of every node.
+struct Groups {
+  std::vector<std::uint32_t> of_node;  ///< index into names
+  std::vector<std::string> names;
+};
+
+/// The group of frames whose text does not contain their module.
+inline constexpr std::string_view kNoModule = "[module not in the text]";
+
+/// Returns the name of a thread without the numbers that `stackfold --pid` and `--tid` append:
+/// "java" for "java-12" and "java-12/13".  Such a number is also removed if it is part of the
+/// thread's own name, so the threads of a pool are one group.
+std::string_view comm_of(std::string_view root_frame);
+
+/// Returns the module that the text of a frame contains: "libc.so.6+0x1f", "[libc.so.6 <7f12>]",
+/// "name [module]", "module`name" or "[unknown]".  A mark gives only the kind of module:
+/// "[kernel]", "[jit]" or "[library]".  nullopt for an inlined function, which is in the module of
+/// its caller.
+std::optional<std::string_view> module_of(std::string_view frame);
+
+Groups group(const painting::CallTree& tree, By by);
 
 }  // namespace pe::stacktop

@@ -15,11 +15,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "folded/expression.h"
+#include "folded/build_details.h"
 
 namespace pe::stacktop {
 
@@ -58,5 +59,13 @@ class Hints {
   std::uint64_t ignored_ = 0;
   std::string first_ignored_;
 };
+
+// Finds and reads the files of hints: the user's files and the installed one.
+
+/// Reads `files`, which must exist.  Also reads, if they exist, the user's file
+/// ($XDG_CONFIG_HOME/stackpipe/hints or ~/.config/stackpipe/hints) and the installed file.
+/// Hints::find() returns the first rule that matches, so the users' own rules come first.
+/// Throws Error.
+Hints load_hints(std::span<const std::string> files);
 
 }  // namespace pe::stacktop

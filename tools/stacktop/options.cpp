@@ -2,15 +2,14 @@
 #include "stacktop/options.h"
 
 #include <fmt/format.h>
-
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
+
 #include <initializer_list>
 #include <string_view>
 
-#include "base/cli/choice.h"
+#include "base/cli/command_line.h"
 #include "base/error.h"
-#include "base/parse_decimal.h"
 #include "base/parse_number.h"
 
 namespace pe::stacktop {

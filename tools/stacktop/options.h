@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/cli/run.h"
-#include "stacktop/groups.h"
 #include "stacktop/hierarchy.h"
 
 namespace pe::stacktop {

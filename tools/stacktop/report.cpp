@@ -7,11 +7,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "folded/expression.h"
+#include "folded/build_details.h"
 #include "painting/svg/colors.h"
-#include "stacktop/groups.h"
 #include "stacktop/hierarchy.h"
-#include "stacktop/neighbours.h"
 
 namespace pe::stacktop {
 namespace {

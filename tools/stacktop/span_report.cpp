@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/duration_text.h"
 #include "base/error.h"
 #include "base/io/json_writer.h"
-#include "stacktop/frame_text.h"
+#include "base/text.h"
+#include "stacktop/text_report.h"
 
 namespace pe::stacktop {
 namespace {

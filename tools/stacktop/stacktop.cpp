@@ -7,13 +7,11 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "folded/folded_reader.h"
 #include "painting/tree/tree_builder.h"
 #include "stacktop/data_report.h"
-#include "stacktop/frame_text.h"
-#include "stacktop/hint_files.h"
-#include "stacktop/look.h"
+#include "stacktop/hints.h"
 #include "stacktop/options.h"
 #include "stacktop/report.h"
 #include "stacktop/span_report.h"

@@ -17,14 +17,14 @@
 #include <memory>
 #include <new>
 
+#include "base/characters.h"
 #include "base/cli/command_line.h"
 #include "base/cli/version.h"
 #include "base/error.h"
-#include "base/file_name.h"
-#include "base/quote.h"
-#include "base/take_until.h"
+#include "base/text.h"
 
 namespace pe {
+
 namespace {
 
 namespace po = boost::program_options;

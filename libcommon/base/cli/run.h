@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <span>
@@ -101,5 +102,41 @@ int run_as(const Tool& tool, std::string_view called, std::span<const std::strin
 /// survives one SIGINT, because Ctrl-C in a pipeline is meant to stop the recorder in front.  The
 /// recorder's output must still become a flame graph.
 int run_main(const Tool& tool, int argc, char** argv);
+
+// Shows one line on a terminal that changes once a second.
+
+class Progress {
+ public:
+  /// Shows nothing unless `err` is a terminal, and nothing if `quiet`.
+  Progress(Output& err, bool quiet) : err_(err), is_shown_(!quiet && err.is_terminal()) {}
+
+  /// Calls `text()` for the line, at most once a second.
+  template <typename Text>
+  void show(Text&& text) {
+    if (!is_shown_)
+      return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::seconds(1))
+      return;
+    last_ = now;
+    write(text());
+  }
+
+  /// Erases the line, so that the next message has a line of its own.
+  void clear() {
+    if (is_shown_)
+      write({});
+  }
+
+ private:
+  void write(const std::string& line) {
+    err_.write("\r" + line + "\033[K");
+    err_.flush();
+  }
+
+  Output& err_;
+  bool is_shown_;
+  std::chrono::steady_clock::time_point last_{};
+};
 
 }  // namespace pe

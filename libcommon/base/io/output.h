@@ -57,7 +57,7 @@ class FdOutput final : public Output {
 };
 
 /// Forwards text to a terminal, with the names that others have chosen made harmless
-/// (base/quote.h). Only line ends, tabs and the colours of our own tools pass unchanged.
+/// (base/text.h). Only line ends, tabs and the colours of our own tools pass unchanged.
 class TerminalOutput final : public Output {
  public:
   /// `out` must outlive this.

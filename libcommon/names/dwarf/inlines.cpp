@@ -7,7 +7,6 @@
 
 #include "names/dwarf/debug_image.h"
 #include "names/dwarf/die.h"
-#include "names/dwarf/scopes.h"
 #include "names/dwarf/split_units.h"
 #include "objects/file_identity.h"
 

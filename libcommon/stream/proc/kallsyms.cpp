@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/characters.h"
 #include "base/io/regular_file.h"
 #include "base/parse_number.h"
-#include "base/take_until.h"
 
 namespace pe::stream {
 namespace {

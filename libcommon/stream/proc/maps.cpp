@@ -14,11 +14,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/characters.h"
 #include "base/clock.h"
-#include "base/file_name.h"
 #include "base/io/input.h"
 #include "base/parse_number.h"
-#include "base/take_until.h"
+#include "base/text.h"
 
 namespace pe::stream {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stream/proc/maps_line.h"
 
+#include "base/characters.h"
 #include "base/parse_number.h"
-#include "base/take_until.h"
 
 namespace pe::stream {
 namespace {

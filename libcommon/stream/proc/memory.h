@@ -31,7 +31,6 @@
 #include <span>
 
 #include "base/budget.h"
-#include "base/descriptors.h"
 #include "base/fd.h"
 #include "stream/proc/reading_process.h"
 

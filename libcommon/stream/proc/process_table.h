@@ -5,6 +5,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,8 +15,9 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <variant>
 
-#include "base/io/file_identity.h"
+#include "base/io/regular_file.h"
 
 namespace pe::stream {
 
@@ -108,5 +111,17 @@ class ProcessTable {
   std::unordered_set<MappedFile, FileHash> files_;
   std::size_t file_bytes_ = 0;
 };
+
+// Opens a file as a process sees it, which may be in a container.
+
+/// Opens `path`, which starts with '/', below the root of `pid` (/proc/PID/root, proc(5)).  The
+/// kernel resolves symbolic links as it does for the process, and never leaves its root
+/// (openat2(2), RESOLVE_IN_ROOT).
+std::variant<RegularFile, FileFailure> open_in_root(pid_t pid, const std::string& path,
+                                                    Links links = Links::kFollow);
+
+/// Does the same below the folder `root`, which we name: "/proc/PID/root".
+std::variant<RegularFile, FileFailure> open_below(const std::string& root, const std::string& path,
+                                                  Links links = Links::kFollow);
 
 }  // namespace pe::stream

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "stream/records/tracing_data.h"
+#include "stream/records/tracepoint.h"
 
 namespace pe::stream {
 namespace {

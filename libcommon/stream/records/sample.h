@@ -4,13 +4,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-#include "base/io/file_identity.h"
+#include "base/io/regular_file.h"
 #include "stream/records/event.h"
+#include "stream/records/record.h"
 
 namespace pe::stream {
 
@@ -135,5 +138,48 @@ struct LocationRecord {
 };
 inline constexpr std::uint32_t kKernelPid = 0xffffffff;
 std::optional<LocationRecord> parse_location(const Record& record);
+
+// Adds up the samples that a recording has lost.
+
+class LostSamples {
+ public:
+  /// Adds a LOST or LOST_SAMPLES record; false if it is malformed.  `time_ns` is the time of the
+  /// record, 0 if it has none.
+  ///
+  /// The kernel reports each loss with the next record that finds room (perf_event_open(2),
+  /// PERF_RECORD_LOST).  It also counts the loss for its counter (PERF_FORMAT_LOST).  At its end
+  /// the recorder writes these counts as LOST_SAMPLES without a time.  So a loss may be reported
+  /// twice; a loss that no record followed is reported only once.
+  bool add(const Record& record, std::uint64_t time_ns);
+  /// Adds the total loss that a counter reports.
+  void add_counted(std::uint64_t lost) noexcept { counted_ += lost; }
+
+  [[nodiscard]] std::uint64_t count() const noexcept { return std::max(told_, counted_); }
+  /// Returns the losses in records with a time; count() may have more.
+  [[nodiscard]] std::uint64_t told() const noexcept { return told_; }
+
+ private:
+  std::uint64_t told_ = 0, counted_ = 0;
+};
+
+// The user registers in samples (PERF_SAMPLE_REGS_USER), by the kernel's numbers.
+
+#if defined(__x86_64__)
+/// Their DWARF numbers (System V ABI AMD64, figure 3.36); -1 if a register has none.  The index is
+/// the kernel's number (arch/x86/include/uapi/asm/perf_regs.h).  From 0 on: ax bx cx dx si di bp sp
+/// ip, then flags and segments, which have no DWARF number here, then r8 to r15.
+inline constexpr std::array<int, 24> kDwarfNumbers = {0,  3,  2,  1,  4, 5, 6,  7,  16, -1, -1, -1,
+                                                      -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15};
+#else
+inline constexpr std::array<int, 0> kDwarfNumbers = {};
+#endif
+
+/// The registers that have a DWARF number, one bit each.
+inline constexpr std::uint64_t kKnownRegisters = [] {
+  std::uint64_t mask = 0;
+  for (std::size_t i = 0; i < kDwarfNumbers.size(); ++i)
+    mask |= kDwarfNumbers[i] >= 0 ? std::uint64_t{1} << i : 0;
+  return mask;
+}();
 
 }  // namespace pe::stream

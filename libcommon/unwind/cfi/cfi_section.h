@@ -24,7 +24,6 @@
 #include "base/byte_reader.h"
 #include "objects/image.h"
 #include "unwind/cfi/cfi_entries.h"
-#include "unwind/cfi/eh_frame_header.h"
 
 namespace pe::unwind {
 

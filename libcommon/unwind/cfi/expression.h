@@ -13,8 +13,8 @@
 
 #include "base/byte_reader.h"
 #include "unwind/architecture.h"
+#include "unwind/walk/frame.h"
 #include "unwind/walk/stack_view.h"
-#include "unwind/walk/step.h"
 
 namespace pe::unwind {
 
@@ -32,5 +32,21 @@ std::variant<std::uint64_t, Step> evaluate(Bytes expression, const ExpressionInp
 
 inline constexpr unsigned kMaxExpressionOperations = 1000;
 inline constexpr unsigned kMaxExpressionDepth = 64;
+
+// Converts to values the DWARF expressions that compilers and hand-written assembly use for frames.
+
+/// register + offset; or, if `is_load`, *(register + offset) + addend.
+struct SimpleExpression {
+  unsigned register_number = 0;  ///< DWARF number, 0-31
+  std::int64_t offset = 0;
+  bool is_load = false;
+  std::uint64_t addend = 0;
+
+  constexpr bool operator==(const SimpleExpression&) const noexcept = default;
+};
+
+/// Accepts breg offset; breg offset, deref; and breg offset, deref, plus_uconst.  Returns nullopt
+/// for any other expression.
+std::optional<SimpleExpression> simple_expression(Bytes expression) noexcept;
 
 }  // namespace pe::unwind

@@ -6,9 +6,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,7 +20,11 @@
 #include "objects/build_id_cache.h"
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
+#include "unwind/architecture.h"
 #include "unwind/cfi/unwind_table.h"
+#include "unwind/rule.h"
+#include "unwind/walk/frame.h"
+#include "unwind/walk/stack_view.h"
 
 namespace pe::unwind {
 
@@ -61,6 +69,51 @@ class Images {
   std::map<std::pair<const stream::MappedFile*, std::uint32_t>, std::uint32_t> numbers_;
   std::map<FileIdentity, std::shared_ptr<UnwindTable>> by_identity_;
   std::vector<Image> images_;
+};
+
+// Recognises threads that have run nothing yet, and those whose program is being replaced.  Their
+// stacks cannot be walked, and nothing is missing from them.
+
+/// Copies code like CodeSource (address_space.h).
+using CodeReader = std::function<std::size_t(std::uint64_t avma, std::span<std::byte> into)>;
+
+/// Whether a thread is at its first instruction: of a new program, or of the child of clone(2),
+/// which has another stack than its parent, and no return address on it.
+bool is_at_start(const architecture::Registers& registers, const CodeReader& code);
+
+/// Whether a thread is in a system call, by the registers that it had in its program.
+bool is_in_system_call(const architecture::Registers& registers);
+
+// Code that runtimes have made in their processes, and that they describe themselves: compiled
+// methods, interpreters, stubs.
+
+class RuntimeCode {
+ public:
+  RuntimeCode() = default;
+  RuntimeCode(const RuntimeCode&) = delete;
+  RuntimeCode& operator=(const RuntimeCode&) = delete;
+  RuntimeCode(RuntimeCode&&) = delete;
+  RuntimeCode& operator=(RuntimeCode&&) = delete;
+  virtual ~RuntimeCode() = default;
+
+  /// Whether the process has a runtime.
+  virtual bool is_in(std::uint32_t pid) = 0;
+  /// Returns the rule of an instruction; nullopt if it is not a runtime's.
+  virtual std::optional<Rule> rule(std::uint32_t pid, std::uint64_t avma) = 0;
+  /// Returns whether the rules that rule() has returned are outdated, since the last call. `frames`
+  /// are of a stack that was walked by them.
+  virtual bool are_outdated(std::uint32_t pid, std::span<const Frame> frames) = 0;
+  /// A frame of a stack that was walked.
+  struct WalkedFrame {
+    Frame frame;
+    FrameState state;  ///< without frame pointer (0) if that is unknown
+    /// Those of a stack's first frame; null for others.
+    const architecture::Registers* registers = nullptr;
+  };
+  /// Appends what replaces a frame in the call chain, as innermost frames: the innermost first.
+  /// Returns false if the frame is not a runtime's.
+  virtual bool functions(std::uint32_t pid, const WalkedFrame& walked, const StackView& stack,
+                         std::vector<std::uint64_t>& addresses) = 0;
 };
 
 }  // namespace pe::unwind

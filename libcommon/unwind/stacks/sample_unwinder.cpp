@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/file_name.h"
+#include "base/text.h"
 #include "stream/user_copy.h"
 #include "unwind/architecture.h"
-#include "unwind/stacks/thread_start.h"
+#include "unwind/stacks/images.h"
 
 namespace pe::unwind {
 namespace {

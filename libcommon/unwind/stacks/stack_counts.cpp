@@ -7,8 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/plural.h"
-#include "base/share.h"
+#include "base/text.h"
 
 namespace pe::unwind {
 namespace {

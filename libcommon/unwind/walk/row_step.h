@@ -5,8 +5,8 @@
 
 #include "unwind/architecture.h"
 #include "unwind/cfi/cfi_program.h"
+#include "unwind/walk/frame.h"
 #include "unwind/walk/stack_view.h"
-#include "unwind/walk/step.h"
 
 namespace pe::unwind {
 

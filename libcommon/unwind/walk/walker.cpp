@@ -6,11 +6,9 @@
 #include <optional>
 #include <variant>
 
-#include "unwind/walk/effort.h"
-#include "unwind/walk/fallback.h"
 #include "unwind/walk/general_walk.h"
-#include "unwind/walk/history_recorder.h"
 #include "unwind/walk/row_step.h"
+#include "unwind/walk/thread_history.h"
 
 namespace pe::unwind {
 namespace {

@@ -26,11 +26,10 @@
 #include <span>
 
 #include "unwind/address_space.h"
-#include "unwind/rule_cache.h"
 #include "unwind/walk/frame.h"
+#include "unwind/walk/general_walk.h"
 #include "unwind/walk/stack_view.h"
 #include "unwind/walk/thread_history.h"
-#include "unwind/walk/walk_start.h"
 
 namespace pe::unwind {
 

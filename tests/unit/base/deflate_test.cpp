@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/io/deflate.h"
+#include "base/io/compression.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <span>
 #include <string>
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "base/descriptors.h"
+#include "base/fd.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <boost/test/unit_test.hpp>
 
 #include <atomic>
-#include <boost/test/unit_test.hpp>
 #include <thread>
 #include <vector>
-
-#include "base/fd.h"
 
 namespace {
 

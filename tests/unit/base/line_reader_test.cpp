@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/io/line_reader.h"
+#include "base/io/input.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 #include <vector>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/cli/option_table.h"
+#include "base/cli/command_line.h"
 
 #include <boost/test/unit_test.hpp>
 
-#include "base/cli/choice.h"
 #include "support/run_tool.h"
 #include "support/string_output.h"
 

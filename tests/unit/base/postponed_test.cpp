@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/postponed.h"
+#include "base/budget.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 #include <vector>
 

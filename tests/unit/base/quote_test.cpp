@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/quote.h"
+#include "base/text.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "flamediff/frame_rewriter.h"
+#include "flamediff/profiles.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 #include <vector>
 

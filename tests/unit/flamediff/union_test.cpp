@@ -1,12 +1,13 @@
 // Several profiles in one tree, and the trees that are drawn from it.
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
+
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "flamediff/weigher.h"
+#include "flamediff/picture.h"
 #include "painting/tree/functions.h"
 #include "painting/tree/tree_builder.h"
 #include "support/trees.h"

@@ -2,17 +2,16 @@
 #include "painting/embed.h"
 
 #include <fmt/format.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <cmath>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "flamesvg/neighbour_builder.h"
 #include "flamesvg/reshaper.h"
-#include "painting/ticks.h"
+#include "painting/times.h"
 #include "painting/tree/tree_builder.h"
 #include "support/costly.h"
 #include "support/unpacked_tree.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "flamesvg/neighbour_builder.h"
+#include "flamesvg/reshaper.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "flamesvg/replace_file.h"
+#include "flamesvg/palette_map.h"
 
 #include <sys/stat.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>

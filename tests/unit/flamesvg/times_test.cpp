@@ -2,12 +2,13 @@
 #include "painting/times.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <limits>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "flamesvg/counterparts.h"
+#include "flamesvg/profile.h"
 #include "flamesvg/reshaper.h"
 #include "painting/embed.h"
 #include "painting/tree/tree_builder.h"

@@ -1,12 +1,11 @@
 // The expected texts are those that perl 5.36 prints.
 // SPDX-License-Identifier: MIT
-#include "folded/perl_number.h"
+#include "folded/perl_line.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 #include <vector>
-
-#include "folded/perl_line.h"
 
 using pe::folded::PerlNumber;
 

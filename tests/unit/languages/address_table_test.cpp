@@ -2,10 +2,11 @@
 #include "languages/common/address_table.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <cstdint>
 #include <string_view>
 
-#include "objects/each_symbol.h"
+#include "objects/image.h"
 
 using pe::objects::Image;
 

@@ -2,10 +2,11 @@
 #include "languages/common/moved_parts.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <map>
 #include <string>
 
-#include "objects/each_symbol.h"
+#include "objects/image.h"
 
 using pe::objects::Image;
 using pe::unwind::FunctionRanges;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "malloctrace/preload/memory/live_blocks.h"
+#include "malloctrace/preload/memory/shadow_map.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <cstddef>
 #include <cstdlib>
 #include <map>

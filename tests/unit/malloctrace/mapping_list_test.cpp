@@ -1,8 +1,9 @@
 // Random mappings and unmappings beside a model that knows each page.
 // SPDX-License-Identifier: MIT
-#include "malloctrace/preload/stacks/mapping_list.h"
+#include "malloctrace/preload/stacks/stack_writer.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <map>
 #include <random>
 #include <set>

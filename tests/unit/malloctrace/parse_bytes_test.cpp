@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "malloctrace/parse_bytes.h"
+#include "malloctrace/options.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <cstdint>
 
 using pe::parse_bytes;

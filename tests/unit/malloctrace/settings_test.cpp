@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "malloctrace/preload/settings.h"
+#include "malloctrace/preload/sampling.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 
 using pe::malloctrace::parse_settings;

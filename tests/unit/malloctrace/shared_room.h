@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "malloctrace/heap/stack_tree.h"
+#include "malloctrace/heap/heap.h"
 #include "malloctrace/preload/memory/private_memory.h"
 #include "malloctrace/preload/memory/shared_memory.h"
 

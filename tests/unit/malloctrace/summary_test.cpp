@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "malloctrace/summary.h"
+#include "malloctrace/heap_stream.h"
+
+#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

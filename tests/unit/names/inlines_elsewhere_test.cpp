@@ -2,14 +2,13 @@
 // the program.
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-
 #include <sys/stat.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <filesystem>
 #include <sstream>
 
-#include "base/file_name.h"
+#include "base/text.h"
 #include "names/dwarf/inlines.h"
 #include "support/binary_symbols.h"
 #include "support/temp_dir.h"

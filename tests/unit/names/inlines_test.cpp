@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <cstring>
 #include <random>
 
-#include "base/file_name.h"
+#include "base/text.h"
 #include "objects/compressed.h"
 #include "support/binary_symbols.h"
 #include "support/test_binary.h"

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 #include <sys/auxv.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <ctime>
 #include <filesystem>
 #include <string>
 
-#include "objects/vdso.h"
+#include "objects/mapped_image.h"
 #include "support/temp_dir.h"
 #include "support/test_binary.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "objects/debug_link.h"
+#include "objects/debug_file.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 
 namespace {

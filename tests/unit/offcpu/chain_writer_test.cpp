@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/chain_writer.h"
+#include "offcpu/wait_writer.h"
+
+#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <sstream>
 #include <string>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/kernel_stack_counts.h"
+#include "offcpu/bpf/stack_reader.h"
+
+#include <boost/test/unit_test.hpp>
 
 #include <bit>
-#include <boost/test/unit_test.hpp>
 #include <vector>
 
 #include "unwind/walk/frame.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/own_processes.h"
+#include "offcpu/bpf/passed_switches.h"
 
 #include <boost/test/unit_test.hpp>
 

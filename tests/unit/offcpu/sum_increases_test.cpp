@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/sum_increases.h"
+#include "offcpu/bpf/ordered_waits.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 #include <vector>
 

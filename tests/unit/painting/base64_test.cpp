@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "painting/svg/base64.h"
+#include "painting/svg/escape.h"
 
 #include <boost/test/unit_test.hpp>
 

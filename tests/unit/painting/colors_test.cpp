@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "painting/svg/colors.h"
 
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
+
+#include <algorithm>
 #include <cmath>
 #include <ostream>
 #include <string>
 #include <vector>
-
-#include "painting/svg/name_kind.h"
 
 using namespace pe::painting;
 

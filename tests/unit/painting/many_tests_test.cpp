@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "painting/statistics/many_tests.h"
+#include "painting/statistics/noise.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <vector>
 
 using namespace pe::painting;

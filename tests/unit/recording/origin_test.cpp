@@ -2,15 +2,15 @@
 #include "recording/stream/origin.h"
 
 #include <unistd.h>
+#include <boost/test/unit_test.hpp>
 
 #include <array>
-#include <boost/test/unit_test.hpp>
 #include <map>
 #include <string>
 
 #include "base/cli/version.h"
 #include "base/clock.h"
-#include "stream/records/feature.h"
+#include "stream/records/record.h"
 #include "stream/stream_reader.h"
 #include "support/memory_input.h"
 #include "support/string_output.h"

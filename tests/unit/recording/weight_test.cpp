@@ -2,11 +2,12 @@
 #include "recording/probes/weight.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "stream/records/user_registers.h"
+#include "stream/records/sample.h"
 
 BOOST_AUTO_TEST_SUITE(weight)
 

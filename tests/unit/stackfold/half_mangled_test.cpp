@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/half_mangled.h"
+#include "stackfold/frame_text.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/lock_names.h"
+#include "stackfold/stream_stacks.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/parse_duration.h"
+#include "stackfold/options.h"
 
 #include <boost/test/unit_test.hpp>
 

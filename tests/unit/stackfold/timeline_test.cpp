@@ -2,6 +2,7 @@
 #include "stackfold/timeline.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <map>
 #include <optional>
 #include <random>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "folded/time_root.h"
+#include "folded/facts.h"
 #include "support/costly.h"
 
 using pe::folded::Count;

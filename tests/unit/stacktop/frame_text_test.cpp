@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stacktop/frame_text.h"
+#include "stacktop/text_report.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stacktop/groups.h"
+#include "stacktop/hierarchy.h"
 
 #include <boost/test/unit_test.hpp>
 

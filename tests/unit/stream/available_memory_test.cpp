@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "stream/proc/available_memory.h"
+#include "stream/proc/own_rights.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <string>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "stream/held_records.h"
+#include "stream/ordered_reader.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 
 #include "stream/stream_writer.h"

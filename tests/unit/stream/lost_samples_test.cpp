@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stream/records/lost_samples.h"
+#include "stream/records/sample.h"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "stream/proc/root_file.h"
+#include "stream/proc/process_table.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <boost/test/unit_test.hpp>
 
 #include <array>
-#include <boost/test/unit_test.hpp>
 #include <filesystem>
 
 #include "base/fd.h"

@@ -3,13 +3,13 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <vector>
 
 #include "base/error.h"
 #include "stream/records/event.h"
-#include "stream/records/feature.h"
+#include "stream/records/record.h"
 #include "support/costly.h"
 #include "support/memory_input.h"
 #include "support/stream_builder.h"

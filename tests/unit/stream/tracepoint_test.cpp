@@ -2,13 +2,11 @@
 #include "stream/records/tracepoint.h"
 
 #include <fmt/format.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string>
-
-#include "stream/records/tracing_data.h"
 
 using pe::stream::parse_tracepoint_field;
 

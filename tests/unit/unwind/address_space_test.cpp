@@ -4,7 +4,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/fake_code.h"
-#include "unwind/rule_cache.h"
 
 BOOST_AUTO_TEST_SUITE(address_space)
 

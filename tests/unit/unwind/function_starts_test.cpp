@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/function_starts.h"
+#include "unwind/function_ranges.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <cstdint>
 #include <span>
 #include <string>

@@ -2,11 +2,12 @@
 #include "unwind/walk/go_frames.h"
 
 #include <boost/test/unit_test.hpp>
+
 #include <string>
 #include <vector>
 
 #include "support/go_table.h"
-#include "unwind/cfi/simple_expression.h"
+#include "unwind/cfi/expression.h"
 #include "unwind/cfi/unwind_table.h"
 
 BOOST_AUTO_TEST_SUITE(frames_of_go)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/rule_cache.h"
+#include "unwind/address_space.h"
 
 #include <boost/test/unit_test.hpp>
 

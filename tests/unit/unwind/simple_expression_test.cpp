@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/cfi/simple_expression.h"
+#include "unwind/cfi/expression.h"
 
 #include <dwarf.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <span>
 #include <string>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "unwind/stacks/thread_start.h"
+#include "unwind/stacks/images.h"
+
+#include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <string_view>
 

@@ -2,13 +2,13 @@
 #include "unwind/cfi/unwind_table.h"
 
 #include <elf.h>
-
 #include <boost/test/unit_test.hpp>
+
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "objects/vdso.h"
+#include "objects/mapped_image.h"
 #include "support/cfi_builder.h"
 #include "support/flat_rules.h"
 #include "support/test_binary.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "malloctrace/preload/memory/boot_memory.h"
+#include "malloctrace/preload/memory/private_memory.h"
 
 namespace pe::malloctrace {
 

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "malloctrace/preload/hooks/real_functions.h"
-#include "malloctrace/preload/memory/boot_memory.h"
+#include "malloctrace/preload/hooks/hooks_new.h"
+#include "malloctrace/preload/memory/private_memory.h"
 #include "recording/inprocess/keep_errno.h"
 #include "recording/inprocess/runtime/messages.h"
 #include "recording/inprocess/runtime/proc_self.h"

@@ -10,11 +10,9 @@
 #include <cstdint>
 
 #include "malloctrace/preload/memory/account.h"
-#include "malloctrace/preload/memory/live_blocks.h"
+#include "malloctrace/preload/memory/shadow_map.h"
 #include "malloctrace/preload/sampling.h"
-#include "malloctrace/preload/settings.h"
 #include "malloctrace/preload/stacks/code_book.h"
-#include "malloctrace/preload/stacks/mapping_list.h"
 #include "malloctrace/preload/stacks/stack_walk.h"
 #include "malloctrace/preload/stacks/stack_writer.h"
 #include "recording/inprocess/runtime/stack_bounds.h"

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/descriptors.h"
 #include "base/error.h"
-#include "base/plural.h"
-#include "offcpu/silent_threads.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "offcpu/engine.h"
 #include "recording/bpf/walk_limits.h"
 #include "recording/own_rights.h"
 #include "recording/stream/origin.h"

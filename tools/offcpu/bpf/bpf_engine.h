@@ -19,11 +19,8 @@
 #include <vector>
 
 #include "offcpu/bpf/ordered_waits.h"
-#include "offcpu/bpf/own_processes.h"
 #include "offcpu/bpf/passed_switches.h"
-#include "offcpu/bpf/script_stacks.h"
 #include "offcpu/bpf/stack_reader.h"
-#include "offcpu/bpf/sum_increases.h"
 #include "offcpu/engine.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/bpf/code_tables.h"

@@ -12,12 +12,14 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "offcpu/chain_writer.h"
 #include "offcpu/wait_tracker.h"
+#include "offcpu/wait_writer.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/request.h"
 #include "recording/stream/recorded_stream.h"
 #include "stream/records/sample.h"
 #include "stream/stream_writer.h"
@@ -92,6 +94,23 @@ class PassedSwitches {
   std::size_t waker_words_ = 0;                                      ///< of their chains
   std::vector<Ended> ended_;
   unwind::SampleRecord walking_ = {};
+};
+
+// Tells the records of the recorded processes from those of others.  The rings of whole CPUs have
+// both.
+
+class OwnProcesses {
+ public:
+  /// `target` is single processes, or everything.
+  explicit OwnProcesses(const recording::Target& target);
+
+  /// Returns true for a record about one of these processes, about one that they have forked since,
+  /// about the kernel, or about no process.  The records must come in the order of time.
+  bool has(const stream::Record& record);
+
+ private:
+  bool has_all_;
+  std::unordered_set<std::uint32_t> pids_;
 };
 
 }  // namespace pe::offcpu

@@ -2,19 +2,89 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "offcpu/bpf/kernel_stack_counts.h"
-#include "offcpu/bpf/script_stacks.h"
-#include "offcpu/chain_writer.h"
+#include "base/cli/closing.h"
+#include "languages/common/script_frames.h"
+#include "languages/common/script_reader.h"
 #include "offcpu/wait_tracker.h"
+#include "offcpu/wait_writer.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/bpf/script_publisher.h"
+#include "stream/records/sample.h"
+#include "unwind/stacks/stack_counts.h"
 
 namespace pe::offcpu {
+
+// Counts how the stacks that the kernel has walked ended, and describes the losses for lack of
+// room.
+
+class KernelStackCounts {
+ public:
+  /// Adds `times` waits on a program's stack.
+  void add(const unwind::StackOfKernel& stack, std::uint64_t times);
+  /// Returns the sums of these stacks and `others`.
+  [[nodiscard]] unwind::StackCounts with(const unwind::StackCounts& others) const;
+  /// Describes how incomplete stacks ended: "12 ended: too deep".
+  [[nodiscard]] std::vector<std::string> ends() const;
+
+ private:
+  std::uint64_t stacks_ = 0, complete_ = 0, by_frame_pointer_ = 0, by_leaf_ = 0;
+  std::array<std::uint64_t, unwind::kStackStopCount> incomplete_{};
+};
+
+/// Adds what had no room in the kernel.
+void add_losses(const unwind::Counts& counts, Closing& closing);
+
+// Puts the frames of interpreters into the stacks of waits and wakers.
+//
+// The kernel's programs append them to a thread's stack.  They report each such stack once, as soon
+// as it is new, because names must be read while the functions exist.
+
+class ScriptStacks {
+ public:
+  /// Receives a function's record of that time, which must come before samples with the function.
+  using OnFunction = std::function<void(std::uint64_t time_ns, const stream::Record& record)>;
+  /// `layout` is that of the records' trailers.  Reading draws on `budget`.
+  ScriptStacks(const perf_event_attr& layout, Budget& budget, OnFunction on_function)
+      : layout_(layout), on_function_(std::move(on_function)), reader_(budget) {
+    reader_.keep_ended();
+  }
+
+  /// Follows the processes (RecordedStream::lead()).
+  [[nodiscard]] languages::ScriptReader& reader() noexcept { return reader_; }
+  /// Tells the kernel's programs of interpreters.
+  void publish(unwind::BpfObject& object) { publisher_.publish(reader_, object); }
+
+  /// The stream is written until then: functions' records are no older.
+  void written_until(std::uint64_t time_ns) noexcept { written_until_ns_ = time_ns; }
+  /// Reads the names of a new stack, which `record` (kRecordScript) reports.
+  void name(const unwind::SampleRecord& record, const unwind::StackOfKernel& stack) {
+    reader_.see(recording::found_script(record));
+    named(record.tgid, stack, record.time_ns);
+  }
+  /// Puts the functions of `stack` into its chain in `into`.
+  void merge(std::uint32_t pid, const unwind::StackOfKernel& stack, std::uint64_t time_ns,
+             Stack& into);
+  void describe(Closing& closing) const;
+
+ private:
+  const languages::ScriptStack& named(std::uint32_t pid, const unwind::StackOfKernel& stack,
+                                      std::uint64_t time_ns);
+
+  perf_event_attr layout_;
+  OnFunction on_function_;
+  languages::ScriptReader reader_;
+  recording::ScriptPublisher publisher_;
+  languages::ScriptMerger merger_;
+  std::uint64_t written_until_ns_ = 0;
+};
 
 class StackReader {
  public:

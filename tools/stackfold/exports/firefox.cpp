@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/file_name.h"
 #include "base/io/json_writer.h"
-#include "stackfold/frame_table.h"
+#include "base/text.h"
+#include "stackfold/folded_counts.h"
 #include "stackfold/frame_text.h"
 #include "stream/proc/process_table.h"
 #include "stream/records/sample.h"

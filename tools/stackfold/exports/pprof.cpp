@@ -2,15 +2,15 @@
 #include "stackfold/exports/pprof.h"
 
 #include <fmt/format.h>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <protozero/pbf_writer.hpp>
 
 #include <algorithm>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <numeric>
-#include <protozero/pbf_writer.hpp>
 #include <string_view>
 #include <vector>
 
-#include "base/io/deflate.h"
+#include "base/io/compression.h"
 #include "base/string_arena.h"
 #include "base/utf8.h"
 #include "stackfold/formats/pprof/pprof_fields.h"

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -15,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "stackfold/frame_table.h"
+#include "stackfold/folded_counts.h"
 #include "stream/proc/process_table.h"
 
 namespace pe::fold::exports {

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "base/characters.h"
-#include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
-#include "stackfold/formats/text_lines.h"
 #include "stackfold/function_name.h"
 
 namespace pe::fold::backtrace {

@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "base/characters.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "folded/folded_line.h"
-#include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
-#include "stackfold/formats/text_lines.h"
 
 namespace pe::fold::bpftrace {
 namespace {

@@ -13,7 +13,6 @@
 #include "stackfold/formats/call_trees/vtune.h"
 #include "stackfold/formats/call_trees/xctrace.h"
 #include "stackfold/formats/jstack.h"
-#include "stackfold/formats/memleak.h"
 #include "stackfold/formats/perf_script/perf_script_folder.h"
 #include "stackfold/formats/perf_script/sample_line.h"
 #include "stackfold/formats/pprof/pprof.h"

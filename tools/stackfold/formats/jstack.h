@@ -22,3 +22,23 @@ bool looks_like(std::string_view head);
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
 
 }  // namespace pe::fold::jstack
+
+// Reads the output of bcc's memleak: allocations not yet freed, by stack.
+//
+//   [11:16:33] Top 10 stacks with outstanding allocations:
+//   	80 bytes in 5 allocations from stack
+//   		0x0000000000400a1d	main+0x6d [prog]       leaf first
+//
+// memleak prints such a report repeatedly.  Allocations outstanding in one report are usually in
+// the next one as well, so only the last report is folded.
+//
+// Source: the print statements of bcc 0.26.
+
+namespace pe::fold::memleak {
+
+bool looks_like(std::string_view head);
+
+/// The events are "bytes", the default, and "allocations".
+TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts);
+
+}  // namespace pe::fold::memleak

@@ -7,13 +7,10 @@
 #include <optional>
 #include <string>
 
+#include "base/characters.h"
 #include "base/clock.h"
-#include "base/file_name.h"
-#include "base/plural.h"
-#include "base/take_until.h"
-#include "stackfold/formats/stack_builder.h"
+#include "base/text.h"
 #include "stackfold/formats/text.h"
-#include "stackfold/formats/text_lines.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/function_name.h"
 

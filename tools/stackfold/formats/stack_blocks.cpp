@@ -7,9 +7,7 @@
 
 #include "base/characters.h"
 #include "folded/folded_line.h"
-#include "stackfold/formats/stack_builder.h"
 #include "stackfold/formats/text.h"
-#include "stackfold/formats/text_lines.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/function_name.h"
 

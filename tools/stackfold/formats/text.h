@@ -6,9 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/characters.h"
+#include "base/io/input.h"
 #include "base/parse_number.h"
+#include "stackfold/folded_counts.h"
+#include "stackfold/text_report.h"
 
 namespace pe::fold {
 
@@ -62,5 +66,64 @@ inline std::string_view cut_address(std::string_view frame) noexcept {
   const std::string_view rest = trim(frame.substr(digits));
   return rest.empty() ? frame : rest;
 }
+
+// Reads the lines of a text input, and counts lines outside of its format.
+
+class TextLines {
+ public:
+  /// Both must outlive this.
+  TextLines(Input& input, TextReport& report) : input_(input), lines_(input), report_(report) {}
+
+  /// Returns the next line without its Unix or DOS line end; nullopt at the end of the input.
+  /// The next call invalidates the view.
+  std::optional<std::string_view> next();
+
+  /// Counts `line`, which next() returned last, as outside of the format.
+  void ignore(std::string_view line) { ignore(line, line_number(), 1); }
+  /// The same for `count` lines; `first` is the first of them and has the line number `number`.
+  void ignore(std::string_view first, std::uint64_t number, std::uint64_t count);
+
+  /// The number of the line that next() returned last.
+  [[nodiscard]] std::uint64_t line_number() const noexcept { return lines_.line_number(); }
+
+ private:
+  Input& input_;
+  LineReader lines_;
+  TextReport& report_;
+};
+
+// Collects one stack of a text, leaf first, until its count is known.
+
+class StackBuilder {
+ public:
+  /// `counts` must outlive this.
+  explicit StackBuilder(folded::FoldedCounts& counts) : counts_(counts) {}
+
+  /// Adds the next frame towards the root: the name, cleaned for folded text, and `mark`.
+  void add_caller(std::string_view name, std::string_view mark = {});
+  /// Adds a frame below all callers: the first one added is the root.
+  void add_root(std::string_view name);
+  /// Appends `mark` to every caller added since the last call.
+  void mark_callers(std::string_view mark);
+  /// Moves the last `count` callers to the leaf's end, above those added before.
+  void rotate_callers(std::size_t count);
+
+  /// Adds the stack to the counts and clears it.  A stack without frames becomes "[unknown]".  With
+  /// a timeline, `time_ns` is a noted time.
+  void count(std::uint64_t weight, std::uint64_t time_ns = 0);
+  void clear();
+
+  [[nodiscard]] std::size_t callers() const noexcept { return leaf_first_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return leaf_first_.empty() && roots_.empty(); }
+
+ private:
+  folded::FrameId intern(std::string_view name, std::string_view mark);
+
+  folded::FoldedCounts& counts_;
+  std::vector<folded::FrameId> roots_;
+  std::vector<folded::FrameId> leaf_first_;
+  std::size_t marked_ = 0;  ///< callers that mark_callers() has handled
+  std::vector<folded::FrameId> stack_;
+};
 
 }  // namespace pe::fold

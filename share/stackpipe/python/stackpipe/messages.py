@@ -2,7 +2,7 @@
 
 A name of a file, process or function is untrusted.  It may hold characters that control a terminal, or make text look
 like other text.  So the commands escape control characters, bytes that are not UTF-8, and characters that end a line or
-change the direction of text (Unicode Standard Annex 9).  The tools escape them in the same way (base/quote.h).
+change the direction of text (Unicode Standard Annex 9).  The tools escape them in the same way (base/text.h).
 """
 import os
 import re

@@ -5,6 +5,8 @@
 // because the first part leaves no frame.
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +16,10 @@
 #include <cstring>
 
 #include "malloctrace/preload/hooks/hooks_new.h"
-#include "malloctrace/preload/hooks/real_functions.h"
-#include "malloctrace/preload/memory/boot_memory.h"
+#include "malloctrace/preload/memory/private_memory.h"
 #include "malloctrace/preload/record.h"
+#include "malloctrace/preload/tracer.h"
+#include "recording/inprocess/runtime/call_filter.h"
 #include "recording/inprocess/runtime/exec_hooks.h"
 #include "recording/inprocess/runtime/filter_hooks.h"
 
@@ -206,3 +209,58 @@ namespace {
 
 }  // namespace
 // NOLINTEND(readability-inconsistent-declaration-parameter-name)
+
+namespace pe::inprocess {
+
+bool follows_exec() noexcept {
+  return malloctrace::follows_children() || malloctrace::is_own_process();
+}
+
+bool follows_spawn() noexcept { return malloctrace::follows_children(); }
+
+// Nothing to do: the memory of a program is shared as long as its process runs.  The program has
+// already counted everything up to this point.
+bool begin_exec() noexcept { return false; }
+
+void fail_exec(bool /*what_began*/) noexcept {}
+
+void leave_out() noexcept { malloctrace::tell_left_out(); }
+
+}  // namespace pe::inprocess
+
+using namespace pe::malloctrace;
+
+int hook_getattr(pthread_t thread, pthread_attr_t* attributes) noexcept
+    PE_HOOK_OF("pthread_getattr_np");
+
+int hook_getattr(pthread_t thread, pthread_attr_t* attributes) noexcept {
+  if (!find_real_functions())
+    return EAGAIN;
+  if (thread_state.thread == nullptr)
+    (void)begin_thread();
+  return real.pthread_getattr_np(thread, attributes);
+}
+
+namespace pe::inprocess {
+
+void note_filter(std::span<const sock_filter> filter) noexcept {
+  if (!is_harmless(filter, {SYS_mmap,       SYS_mprotect,
+                            SYS_munmap,     SYS_madvise,
+                            __NR_openat,    SYS_read,
+                            SYS_close,      SYS_getpid,
+                            SYS_gettid,     SYS_getppid,
+                            SYS_mincore,    SYS_process_vm_readv,
+                            SYS_prctl,      SYS_memfd_create,
+                            SYS_ftruncate,  SYS_fcntl,
+                            SYS_socket,     SYS_connect,
+                            SYS_sendmsg,    SYS_setsockopt,
+                            SYS_getsockopt, SYS_sched_getaffinity,
+                            SYS_sched_yield}))
+    malloctrace::stop_for_filter();
+}
+
+void note_strict_mode() noexcept { malloctrace::stop_for_filter(); }
+
+bool may_copy() noexcept { return malloctrace::is_own_process(); }
+
+}  // namespace pe::inprocess

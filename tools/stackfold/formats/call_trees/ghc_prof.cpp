@@ -10,7 +10,6 @@
 #include "stackfold/formats/call_trees/call_tree.h"
 #include "stackfold/formats/pprof/sample_types.h"
 #include "stackfold/formats/text.h"
-#include "stackfold/formats/text_lines.h"
 
 namespace pe::fold::ghc_prof {
 namespace {

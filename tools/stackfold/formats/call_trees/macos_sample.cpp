@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "base/characters.h"
-#include "base/plural.h"
+#include "base/text.h"
 #include "stackfold/formats/text.h"
-#include "stackfold/formats/text_lines.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold::macos_sample {

@@ -5,10 +5,8 @@
 #include <vector>
 
 #include "stackfold/formats/call_trees/call_tree.h"
-#include "stackfold/formats/call_trees/csv.h"
 #include "stackfold/formats/pprof/sample_types.h"
 #include "stackfold/formats/text.h"
-#include "stackfold/formats/text_lines.h"
 
 namespace pe::fold::visual_studio {
 namespace {

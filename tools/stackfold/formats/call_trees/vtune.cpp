@@ -7,10 +7,8 @@
 
 #include "folded/count.h"
 #include "stackfold/formats/call_trees/call_tree.h"
-#include "stackfold/formats/call_trees/csv.h"
 #include "stackfold/formats/pprof/sample_types.h"
 #include "stackfold/formats/text.h"
-#include "stackfold/formats/text_lines.h"
 
 namespace pe::fold::vtune {
 namespace {

@@ -10,10 +10,9 @@
 
 #include "base/clock.h"
 #include "base/parse_number.h"
-#include "base/plural.h"
-#include "base/quote.h"
+#include "base/text.h"
+#include "stackfold/formats/perf_script/frame.h"
 #include "stackfold/formats/perf_script/sample_line.h"
-#include "stackfold/formats/perf_script/source_line.h"
 #include "stackfold/frame_text.h"
 #include "stackfold/perl.h"
 

@@ -7,6 +7,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,11 +17,11 @@
 #include <vector>
 
 #include "base/hash_bytes.h"
-#include "base/io/line_reader.h"
+#include "base/io/input.h"
 #include "base/string_arena.h"
 #include "stackfold/folded_counts.h"
 #include "stackfold/formats/perf_script/frame.h"
-#include "stackfold/formats/perf_script/header.h"
+#include "stackfold/formats/perf_script/sample_line.h"
 #include "stackfold/formats/perf_script/uninliner.h"
 #include "stackfold/text_report.h"
 

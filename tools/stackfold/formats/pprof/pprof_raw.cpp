@@ -2,21 +2,19 @@
 #include "stackfold/formats/pprof/pprof_raw.h"
 
 #include <fmt/format.h>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <charconv>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/characters.h"
-#include "base/plural.h"
 #include "base/string_arena.h"
-#include "base/take_until.h"
+#include "base/text.h"
 #include "stackfold/formats/pprof/sample_types.h"
 #include "stackfold/formats/text.h"
-#include "stackfold/formats/text_lines.h"
 #include "stackfold/frame_text.h"
 #include "stream/records/sample.h"
 

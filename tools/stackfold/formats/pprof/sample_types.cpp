@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/quote.h"
+#include "base/text.h"
 #include "stackfold/frame_text.h"
 
 namespace pe::fold {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "base/io/compression.h"
+
+#include <libdeflate.h>
+#include <lzma.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.h"
+
+namespace pe {
+namespace {
+
+template <typename Bound, typename Compress>
+std::string compressed(std::string_view bytes, int level, Bound&& bound, Compress&& compress) {
+  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
+      libdeflate_alloc_compressor(level), libdeflate_free_compressor);
+  if (!compressor)
+    throw Error("deflate: not enough memory");
+  std::string out(bound(compressor.get(), bytes.size()), '\0');
+  out.resize(compress(compressor.get(), bytes.data(), bytes.size(), out.data(), out.size()));
+  return out;
+}
+
+}  // namespace
+
+std::string deflate(std::string_view bytes, int level) {
+  return compressed(bytes, level, libdeflate_zlib_compress_bound, libdeflate_zlib_compress);
+}
+
+std::string gzip(std::string_view bytes, int level) {
+  return compressed(bytes, level, libdeflate_gzip_compress_bound, libdeflate_gzip_compress);
+}
+
+bool inflate(Bytes bytes, std::span<std::byte> out) {
+  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>
+      decompressor(libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+  if (!decompressor)
+    throw Error("inflate: not enough memory");
+  return libdeflate_zlib_decompress(decompressor.get(), bytes.data(), bytes.size(), out.data(),
+                                    out.size(), nullptr) == LIBDEFLATE_SUCCESS;
+}
+
+std::uint32_t crc32(std::uint32_t so_far, Bytes bytes) noexcept {
+  return libdeflate_crc32(so_far, bytes.data(), bytes.size());
+}
+
+namespace {
+
+/// Limit of liblzma's own memory: data of `xz -9` needs 65 MiB to decompress.
+constexpr std::uint64_t kMaxDecoderBytes = std::uint64_t{68} << 20;
+
+struct Decoder {
+  Decoder() = default;
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+  Decoder(Decoder&&) = delete;
+  Decoder& operator=(Decoder&&) = delete;
+  ~Decoder() { lzma_end(&stream); }
+  lzma_stream stream = LZMA_STREAM_INIT;
+};
+
+}  // namespace
+
+std::optional<std::vector<std::byte>> unxz(Bytes bytes, std::uint64_t limit_bytes) {
+  constexpr std::uint64_t kFirstBytes = 64 * 1024;
+  Decoder decoder;
+  lzma_stream& stream = decoder.stream;
+  if (lzma_stream_decoder(&stream, kMaxDecoderBytes, 0) != LZMA_OK)
+    return std::nullopt;
+  stream.next_in = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  stream.avail_in = bytes.size();
+  std::vector<std::byte> out;
+  for (;;) {
+    if (stream.avail_out == 0) {
+      if (out.size() >= limit_bytes)
+        return std::nullopt;
+      const std::size_t filled = out.size();
+      out.resize(static_cast<std::size_t>(
+          std::min<std::uint64_t>(limit_bytes, std::max<std::uint64_t>(kFirstBytes, filled * 2))));
+      stream.next_out = reinterpret_cast<std::uint8_t*>(out.data() + filled);
+      stream.avail_out = out.size() - filled;
+    }
+    const lzma_ret result = lzma_code(&stream, LZMA_FINISH);
+    if (result == LZMA_STREAM_END)
+      break;
+    if (result != LZMA_OK)
+      return std::nullopt;
+  }
+  out.resize(out.size() - stream.avail_out);
+  return out;
+}
+
+bool unzstd(Bytes bytes, std::span<std::byte> out) {
+  // ZSTD_decompress() returns an error as a number larger than any size.
+  return ::ZSTD_decompress(out.data(), out.size(), bytes.data(), bytes.size()) == out.size();
+}
+
+struct ZstdExpander::State {
+  ZSTD_DStream* stream = ::ZSTD_createDStream();
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  State(State&&) = delete;
+  State& operator=(State&&) = delete;
+  ~State() { ::ZSTD_freeDStream(stream); }
+};
+
+ZstdExpander::ZstdExpander() : state_(std::make_unique<State>()) {
+  if (state_->stream == nullptr || ::ZSTD_isError(::ZSTD_initDStream(state_->stream)) != 0)
+    throw Error("zstd: cannot be set up");
+}
+
+ZstdExpander::~ZstdExpander() = default;
+
+std::optional<std::size_t> ZstdExpander::expand(Bytes& compressed, std::span<std::byte> into) {
+  ZSTD_outBuffer out{into.data(), into.size(), 0};
+  ZSTD_inBuffer in{compressed.data(), compressed.size(), 0};
+  while (!is_damaged_ && out.pos < out.size) {
+    const std::size_t before = in.pos + out.pos;
+    is_damaged_ = ::ZSTD_isError(::ZSTD_decompressStream(state_->stream, &out, &in)) != 0;
+    if (in.pos + out.pos == before)
+      break;  // neither the input nor zstd has bytes left
+  }
+  compressed = compressed.subspan(in.pos);
+  return is_damaged_ ? std::nullopt : std::optional(out.pos);
+}
+
+}  // namespace pe
