@@ -7,8 +7,9 @@
 //
 // A thread starts with a credit of q, so that threads that live for less are not always missed.  It
 // also makes up for the end of a program, where no thread can be stopped.  While a thread runs, the
-// kernel's figure is up to kLagNs old, but not older than the thread's last stop.  So a thread is
-// stopped if it may be due, and sampled if the figure, which a stop makes exact, shows that it is.
+// kernel's figure is up to kLagNs old, but not older than the time when we last had its CPU.  So we
+// occupy the CPU of a thread that may be due.  That makes the figure exact, and the thread is
+// stopped only if it is due.
 // (An initial credit of kLagNs charged short programs for 1.3 to 1.9 times the CPU time that they
 // had had.)  A thread that was seldom found running may have had more than kMostPeriods.  Its next
 // sample also represents the excess.

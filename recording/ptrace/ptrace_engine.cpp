@@ -142,9 +142,10 @@ void PtraceEngine::describe(Closing& closing) const {
   // The stops themselves are a part of what the target lost: a thread then waits for its CPU, on
   // which we, or its other threads, run.
   closing.detail(fmt::format(
-      "{}, {:.3f} s in all, {:.0f} us on average, {:.0f} us at most; the target lost these, and "
-      "up to {:.3f} s in which its threads were ready but had no CPU",
-      plural(times.stops(), "stop"), static_cast<double>(times.total_ns()) / kNsPerSecond,
+      "{}, {} of them without a sample, {:.3f} s in all, {:.0f} us on average, {:.0f} us at most; "
+      "the target lost these, and up to {:.3f} s in which its threads were ready but had no CPU",
+      plural(times.stops(), "stop"), times.vain_stops(),
+      static_cast<double>(times.total_ns()) / kNsPerSecond,
       static_cast<double>(times.total_ns()) / kMicrosecondNs / static_cast<double>(times.stops()),
       static_cast<double>(times.longest_ns()) / kMicrosecondNs,
       static_cast<double>(times.waited_ns()) / kNsPerSecond));

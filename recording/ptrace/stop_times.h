@@ -31,6 +31,11 @@ class StopTimes {
     if (sets_rate)
       mean_stop_ns_ = moved(mean_stop_ns_, ns, stops_);
   }
+  /// Adds a stop without a sample.
+  void add_vain_stop(std::uint64_t ns) noexcept {
+    ++vain_stops_;
+    add_stop(ns, false);
+  }
   /// Adds time for which a thread was ready, but had no CPU.
   void add_wait(std::uint64_t ns) noexcept { waited_ns_ += ns; }
   /// Adds a scan of all threads, which took us `ns` of CPU time.
@@ -50,6 +55,7 @@ class StopTimes {
   [[nodiscard]] double mean_scan_ns() const noexcept { return mean_round_ns_; }
 
   [[nodiscard]] std::uint64_t stops() const noexcept { return stops_; }
+  [[nodiscard]] std::uint64_t vain_stops() const noexcept { return vain_stops_; }
   [[nodiscard]] std::uint64_t total_ns() const noexcept { return total_ns_; }
   [[nodiscard]] std::uint64_t waited_ns() const noexcept { return waited_ns_; }
   [[nodiscard]] std::uint64_t longest_ns() const noexcept { return longest_ns_; }
@@ -68,7 +74,7 @@ class StopTimes {
   }
 
   std::uint64_t wanted_ns_;
-  std::uint64_t stops_ = 0, rounds_ = 0;
+  std::uint64_t stops_ = 0, vain_stops_ = 0, rounds_ = 0;
   std::uint64_t total_ns_ = 0, longest_ns_ = 0, waited_ns_ = 0;
   double mean_stop_ns_ = 0, mean_round_ns_ = 0;
 };

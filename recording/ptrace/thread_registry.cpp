@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <string>
@@ -46,6 +47,17 @@ bool TracedThread::update_times() {
     credit.add(times->on_cpu_ns - seen.on_cpu_ns);
   seen = *times;
   return has_run;
+}
+
+void TracedThread::set_exact(std::uint64_t now_ns) noexcept {
+  exact_ns = now_ns;
+  exact_busy_ns = seen.on_cpu_ns + seen.waited_ns;
+}
+
+/// The rest is time that `seen` has, or in which the thread slept or waits.
+std::uint64_t TracedThread::unseen_ns(std::uint64_t now_ns) const noexcept {
+  const std::uint64_t elapsed_ns = now_ns - std::min(now_ns, exact_ns);
+  return elapsed_ns - std::min(elapsed_ns, seen.on_cpu_ns + seen.waited_ns - exact_busy_ns);
 }
 
 void resume(pid_t tid, int signal) {
@@ -156,7 +168,6 @@ TracedThread& ThreadRegistry::add_unannounced(pid_t tid) {
 bool ThreadRegistry::handle_stop(TracedThread& thread, int status) {
   constexpr int kEventShift = 16;
   const int event = status >> kEventShift;
-  thread.stopped_ns = monotonic_ns();
   const pid_t tid = thread.tid;
   if (event == PTRACE_EVENT_STOP)
     return stand_by(thread, WSTOPSIG(status));

@@ -42,6 +42,10 @@ struct TracedThread {
 
   /// Adds the CPU time since the last call.  Returns false if the thread is gone, or has not run.
   bool update_times();
+  /// `seen` is exact, because the thread does not run.
+  void set_exact(std::uint64_t now_ns) noexcept;
+  /// Returns the most CPU time that the thread may have had and `seen` lacks.
+  [[nodiscard]] std::uint64_t unseen_ns(std::uint64_t now_ns) const noexcept;
 
   pid_t pid = 0, tid = 0;
   State state = State::kRunning;
@@ -49,9 +53,11 @@ struct TracedThread {
   CpuCredit credit;
   stream::ThreadTimes seen = {};
   bool was_runnable = true;
+  bool was_beside_us = false;  ///< the last scan had its CPU
   std::uint32_t cpu = 0;
   std::uint64_t asked_ns = 0;
-  std::uint64_t stopped_ns = 0;           ///< when it last stopped for any reason; 0: not yet
+  std::uint64_t exact_ns = 0;             ///< when `seen` was last exact; 0: not yet
+  std::uint64_t exact_busy_ns = 0;        ///< the time that it had run or waited by then
   std::uint64_t arrived_ns = 0;           ///< when we occupied its CPU to ask it
   std::uint64_t sampled_ns = 0;           ///< when it was last sampled, or first seen
   unwind::MemoryRange stack = {};         ///< its own stack, after a full copy of that

@@ -77,10 +77,7 @@ bool Tracer::is_wanted(TracedThread& thread, std::uint64_t now_ns) {
   if (thread.state != TracedThread::State::kRunning)
     return false;
   const bool is_wall = request_.clock == Clock::kWall;
-  const std::uint64_t waited_before_ns = thread.seen.waited_ns;
-  const bool has_run = thread.update_times();
-  if (waited_before_ns != 0)
-    stop_times_.add_wait(thread.seen.waited_ns - waited_before_ns);
+  const bool has_run = update_times(thread);
   // A thread that slept, and has had no CPU since, still sleeps.
   if (!has_run && !is_wall && (!thread.was_runnable || is_crowded()))
     return false;
@@ -89,11 +86,32 @@ bool Tracer::is_wanted(TracedThread& thread, std::uint64_t now_ns) {
     return false;
   thread.was_runnable = seen->state == 'R';
   thread.cpu = seen->cpu;
+  thread.was_beside_us = CpuPlace::is_on(seen->cpu);
   if (thread.was_runnable)
-    return is_wall ||
-           thread.credit.is_due(stop_times_.interval_ns(), monotonic_ns() - thread.stopped_ns);
+    return is_wall || thread.credit.is_due(stop_times_.interval_ns(), thread.unseen_ns(now_ns));
   const bool is_asleep = seen->state == 'S' || seen->state == 'D' || seen->state == 'I';
   return is_wall && is_asleep && !repeat_last(thread, now_ns);
+}
+
+/// Adds the CPU time that a thread has had, and the time that it has waited for a CPU.  Returns
+/// false if the thread is gone, or has not run.
+bool Tracer::update_times(TracedThread& thread) {
+  const std::uint64_t waited_before_ns = thread.seen.waited_ns;
+  const bool has_run = thread.update_times();
+  stop_times_.add_wait(thread.seen.waited_ns - waited_before_ns);
+  return has_run;
+}
+
+/// Returns whether a thread whose CPU we have just occupied is due, and ran until then.  Its
+/// figures are exact while it does not run.  If they are those of the scan, it has been waiting for
+/// a CPU since before that, unless the scan itself had its CPU.
+bool Tracer::is_due_now(TracedThread& thread) {
+  const std::uint64_t scanned_ns = thread.seen.on_cpu_ns;
+  update_times(thread);
+  if (!thread.was_beside_us && thread.seen.on_cpu_ns == scanned_ns)
+    return false;
+  thread.set_exact(monotonic_ns());
+  return thread.credit.is_due(stop_times_.interval_ns());
 }
 
 /// Writes a sleeping thread's last sample again, if the thread is still in the same place.
@@ -117,9 +135,11 @@ void Tracer::stop(pid_t tid) {
   if (!thread || thread->state != TracedThread::State::kRunning)
     return;
   const bool is_in_turn = is_crowded();
-  if (!is_in_turn && thread->was_runnable && !stopper_.preempt(*thread) &&
-      request_.clock == Clock::kCpu)
-    return;
+  if (!is_in_turn && thread->was_runnable) {
+    const bool is_runnable = stopper_.preempt(*thread);
+    if (request_.clock == Clock::kCpu && (!is_runnable || !is_due_now(*thread)))
+      return;
+  }
   thread->asked_ns = monotonic_ns();
   if (::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0)
     return;
@@ -141,26 +161,35 @@ void Tracer::sample_stopped() {
     sample(*thread);
 }
 
+/// Decides before it copies, so that a stop without a sample is short.
 void Tracer::sample(TracedThread& thread) {
+  const std::uint64_t began_ns = stopper_.stop_began_ns();
+  const std::uint64_t since_ns = std::max(thread.asked_ns, began_ns);
+  if (!is_due_stopped(thread, began_ns)) {
+    resume(thread.tid, 0);
+    return stop_times_.add_vain_stop(monotonic_ns() - since_ns);
+  }
   const std::optional<CopiedSample> sample = stopper_.copy(thread);
   if (!sample)
     return;
-  const std::uint64_t began_ns = stopper_.stop_began_ns();
-  stop_times_.add_stop(sample->time_ns - std::max(thread.asked_ns, began_ns), !is_crowded());
+  stop_times_.add_stop(sample->time_ns - since_ns, !is_crowded());
+  write(thread, *sample);
+  stopper_.look_up_stack(thread, *sample);
+}
+
+/// Returns whether a thread that has stopped since `began_ns` gives a sample.
+bool Tracer::is_due_stopped(TracedThread& thread, std::uint64_t began_ns) {
   const std::uint64_t waited_before_ns = thread.seen.waited_ns;
-  thread.update_times();
-  stop_times_.add_wait(thread.seen.waited_ns - waited_before_ns);
+  update_times(thread);
+  thread.set_exact(monotonic_ns());
+  if (request_.clock == Clock::kWall)
+    return true;
   // The time when the thread lost its CPU, to us or earlier to another thread.
   constexpr std::uint64_t kSlackNs = 200'000;
   const std::uint64_t lost_cpu_ns = began_ns - (thread.seen.waited_ns - waited_before_ns);
   const bool was_waiting = thread.was_runnable && lost_cpu_ns + kSlackNs < thread.arrived_ns;
   // In a crowd, all that are asked have waited.  They stop where they lost their CPU.
-  if (was_waiting && request_.clock == Clock::kCpu && !is_crowded())
-    return;
-  if (request_.clock == Clock::kCpu && !thread.credit.is_due(stop_times_.interval_ns()))
-    return;
-  write(thread, *sample);
-  stopper_.look_up_stack(thread, *sample);
+  return (!was_waiting || is_crowded()) && thread.credit.is_due(stop_times_.interval_ns());
 }
 
 void Tracer::write(TracedThread& thread, CopiedSample sample) {

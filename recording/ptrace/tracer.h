@@ -9,7 +9,8 @@
 // A thread that was waiting for a CPU before we arrived gives no sample, though it is stopped.
 // Threads do not lose their CPU where they spend their time.  With ten programs on two CPUs, they
 // always lost it in that system call, which reads the clock.  The kernel reports how long a thread
-// had been waiting only after it has run again.
+// had been waiting only after it has run again.  But a thread whose CPU time is the same at the
+// scan and when we arrive at its CPU has been waiting, and is not stopped.
 //
 // However this thread ends, even by SIGKILL, the kernel lets the target continue (ptrace(2), "Death
 // under ptrace").
@@ -65,6 +66,9 @@ class Tracer {
   void scan();
   [[nodiscard]] bool is_crowded() const;
   bool is_wanted(TracedThread& thread, std::uint64_t now_ns);
+  bool update_times(TracedThread& thread);
+  bool is_due_now(TracedThread& thread);
+  bool is_due_stopped(TracedThread& thread, std::uint64_t began_ns);
   bool repeat_last(TracedThread& thread, std::uint64_t now_ns);
   void stop(pid_t tid);
   void sample_stopped();

@@ -14,7 +14,7 @@ record -F 499 -o "$dir/command.pe" -- "$PE_WORKLOAD" shares 2 || fail "a command
 fold "$dir/command.pe" >"$dir/command.folded"
 check_shares command "$dir/command.folded"
 grep -Eq '^pe-record: [0-9]+ samples in [0-9.]+ s, 0 lost, [0-9.]+ % of stacks complete' "$dir/err" || fail "closing line: $(cat "$dir/err")"
-grep -Eq '^pe-record: 1 thread seen; own CPU .*; [0-9]+ stops, [0-9.]+ s in all, [0-9]+ us on average, [0-9]+ us at most' "$dir/err" ||
+grep -Eq '^pe-record: 1 thread seen; own CPU .*; [0-9]+ stops, [0-9]+ of them without a sample, [0-9.]+ s in all, [0-9]+ us on average, [0-9]+ us at most' "$dir/err" ||
   fail "details: $(cat "$dir/err")"
 # Samples represent CPU time, whatever else runs here: the weight of a sample is its share of the CPU time.
 expect 'the event' cpu-clock "$(perf script -i "$dir/command.pe" -F event 2>/dev/null -G | sort -u | tr -d ' :')"

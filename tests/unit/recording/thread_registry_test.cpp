@@ -88,4 +88,17 @@ BOOST_AUTO_TEST_CASE(a_thread_that_forks_before_it_stops_is_asked_again_and_so_i
   handle_until(registry, [&] { return registry.threads().empty(); });  // nothing holds them
 }
 
+// A thread is asked to stop if it may be due.  Time that counted twice stopped it in vain.
+BOOST_AUTO_TEST_CASE(time_that_the_kernel_has_counted_is_not_added_again) {
+  constexpr std::uint64_t kMs = 1'000'000;
+  TracedThread thread{.files = {::getpid(), ::gettid()}, .credit = CpuCredit(10 * kMs)};
+  thread.seen = {.on_cpu_ns = 100 * kMs, .waited_ns = 7 * kMs};
+  thread.set_exact(1000 * kMs);
+  BOOST_TEST(thread.unseen_ns(1000 * kMs) == 0u);
+  BOOST_TEST(thread.unseen_ns(1009 * kMs) == 9 * kMs);
+  thread.seen = {.on_cpu_ns = 104 * kMs, .waited_ns = 9 * kMs};
+  BOOST_TEST(thread.unseen_ns(1009 * kMs) == 3 * kMs);
+  BOOST_TEST(thread.unseen_ns(1005 * kMs) == 0u);  // clocks differ
+}
+
 BOOST_AUTO_TEST_SUITE_END()
