@@ -43,11 +43,11 @@ PtraceEngine::PtraceEngine(Request request, const Target& target, Budget& budget
   records().read_scripts(budget);
   std::promise<void> attached;
   auto outcome = attached.get_future();
-  thread_ = start_thread([this, target, &attached] {
+  thread_ = start_thread([this, target, &attached, &budget] {
     block_signals(true);
     std::unique_ptr<Tracer> tracer;
     try {
-      tracer = std::make_unique<Tracer>(request_, records(), orders_);
+      tracer = std::make_unique<Tracer>(request_, records(), orders_, budget);
       tracer->attach(target);
       attached.set_value();
     } catch (...) {

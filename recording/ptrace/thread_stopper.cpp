@@ -11,11 +11,14 @@
 #include <span>
 
 #include "base/clock.h"
+#include "recording/ptrace/frame_chain.h"
 #include "recording/sample_source.h"
 
 namespace pe::recording {
 namespace {
 
+/// The buffer of copies starts with this size, so that a few deep stacks need not wait for it.
+constexpr std::size_t kUsualBytes = 262'144;
 /// Deeper stacks are cut.
 constexpr std::uint64_t kMostStackBytes = 8UL * 1024 * 1024;
 
@@ -56,16 +59,19 @@ bool is_own_stack(const unwind::MemoryRange& mapping, bool is_first, std::uint64
          (is_first && mapping.end > kTop);
 }
 
+constexpr std::size_t kFramePointer = 6;
 constexpr std::size_t kStackPointer = 7;
 constexpr std::size_t kInstruction = 16;
 
 }  // namespace
 
-ThreadStopper::ThreadStopper(const Request& request, languages::ScriptReader& scripts)
+ThreadStopper::ThreadStopper(const Request& request, languages::ScriptReader& scripts,
+                             Budget& budget)
     : request_(request),
       scripts_(scripts),
+      budget_(budget),
       own_files_(::getpid(), ::gettid()),
-      copy_(kMaxStackBytes) {}
+      copy_(kUsualBytes) {}
 
 void ThreadStopper::wait_until(std::uint64_t time_ns) {
   const std::uint64_t now_ns = monotonic_ns();
@@ -104,7 +110,7 @@ std::optional<CopiedSample> ThreadStopper::copy(const TracedThread& thread) {
   CopiedSample sample{.pid = thread.pid, .tid = thread.tid, .cpu = thread.cpu};
   const bool is_alive = read_registers(thread.tid, sample, thread_pointer_);
   if (is_alive && sample.is_64_bit) {
-    sample.stack = Bytes(copy_).first(copy_stack(thread, sample.registers[kStackPointer]));
+    sample.stack = Bytes(copy_).first(copy_stack(thread, sample));
     if (auto* const script = scripts_.process(static_cast<std::uint32_t>(thread.pid)))
       sample.script = &script->read_stack(
           thread.tid, {.thread_pointer = thread_pointer_, .is_first = thread.tid == thread.pid});
@@ -114,15 +120,48 @@ std::optional<CopiedSample> ThreadStopper::copy(const TracedThread& thread) {
   return is_alive ? std::optional(sample) : std::nullopt;
 }
 
-/// Copies up to the stack's end, if that is known, or else a whole copy.  Returns the number of
-/// bytes.
-std::size_t ThreadStopper::copy_stack(const TracedThread& thread, std::uint64_t sp) {
+/// Copies up to the stack's end, if that is known.  Otherwise copies kMaxStackBytes, and more as
+/// far as frame pointers lead.  Returns the number of bytes.
+std::size_t ThreadStopper::copy_stack(const TracedThread& thread, const CopiedSample& sample) {
+  const std::uint64_t sp = sample.registers[kStackPointer];
   const bool is_known = is_within(thread.stack, sp);
+  const bool may_continue = !request_.stack_bytes && request_.may_continue;
   std::uint64_t wanted = request_.stack_bytes.value_or(kMaxStackBytes);
-  if (is_known && !request_.stack_bytes && request_.may_continue)
+  if (is_known && may_continue)
     wanted = std::min(thread.stack.end - sp, kMostStackBytes);
-  return scripts_.memory().read(thread.tid, sp,
-                                std::span(copy_).first(std::min(wanted, copy_.size())));
+  const std::size_t first = std::min(wanted, copy_.size());
+  const std::size_t copied = scripts_.memory().read(thread.tid, sp, std::span(copy_).first(first));
+  is_short_ = false;
+  return is_known || !may_continue || copied < first ? copied : copy_frames(thread, sample, copied);
+}
+
+/// Continues a copy of `copied` bytes as far as the chain of frame pointers leads.  Returns the
+/// number of bytes in all.
+std::size_t ThreadStopper::copy_frames(const TracedThread& thread, const CopiedSample& sample,
+                                       std::size_t copied) {
+  constexpr std::size_t kLeast = 16'384;  // a read of that costs little more than one of a page
+  const auto pid = static_cast<std::uint32_t>(thread.pid);
+  const std::uint64_t sp = sample.registers[kStackPointer];
+  FrameChain chain(sp, sample.registers[kFramePointer]);
+  while (const std::size_t missing = chain.missing(Bytes(copy_).first(copied))) {
+    const std::size_t wanted = std::max(missing, kLeast);
+    is_short_ = copied + wanted > copy_.size();
+    if (is_short_)
+      break;
+    const std::uint64_t now_ns = monotonic_ns();
+    const auto amount = static_cast<double>(wanted);
+    if (!budget_.may_spend(pid, Resource::kStackBytes, amount, now_ns)) {
+      budget_.count_loss(pid, Resource::kStackBytes, now_ns);
+      break;
+    }
+    budget_.spend(pid, Resource::kStackBytes, amount, now_ns);
+    const std::size_t read =
+        scripts_.memory().read(thread.tid, sp + copied, std::span(copy_).subspan(copied, wanted));
+    copied += read;
+    if (read < wanted)
+      break;
+  }
+  return copied;
 }
 
 void ThreadStopper::look_up_stack(TracedThread& thread, const CopiedSample& sample) {
@@ -140,7 +179,8 @@ void ThreadStopper::look_up_stack(TracedThread& thread, const CopiedSample& samp
   }
   // Grows the buffer here, because first access to new memory is slow, and no thread is stopped
   // now.
-  const std::uint64_t deep = thread.stack.end - std::min(thread.stack.end, sp);
+  const std::uint64_t deep =
+      is_short_ ? 2 * copy_.size() : thread.stack.end - std::min(thread.stack.end, sp);
   if (copy_.size() < deep)
     copy_.resize(std::min(2 * deep, kMostStackBytes));
 }

@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/budget.h"
 #include "recording/ptrace/cpu_place.h"
 #include "recording/ptrace/thread_registry.h"
 #include "recording/request.h"
@@ -30,9 +31,9 @@ namespace pe::recording {
 
 class ThreadStopper {
  public:
-  /// `request` and `scripts` must outlive this.  The stacks of the interpreters in `scripts` are
-  /// read, too.
-  ThreadStopper(const Request& request, languages::ScriptReader& scripts);
+  /// The arguments must outlive this.  The stacks of the interpreters in `scripts` are read, too.
+  /// Reads of stacks whose end is not known draw on `budget`, beyond the usual copy.
+  ThreadStopper(const Request& request, languages::ScriptReader& scripts, Budget& budget);
 
   /// Waits until `time_ns`, or until a thread stops or ends.
   void wait_until(std::uint64_t time_ns);
@@ -53,14 +54,18 @@ class ThreadStopper {
   bool is_unchanged(const TracedThread& thread);
 
  private:
-  std::size_t copy_stack(const TracedThread& thread, std::uint64_t sp);
+  std::size_t copy_stack(const TracedThread& thread, const CopiedSample& sample);
+  std::size_t copy_frames(const TracedThread& thread, const CopiedSample& sample,
+                          std::size_t copied);
 
   const Request& request_;
   languages::ScriptReader& scripts_;
+  Budget& budget_;
   stream::ThreadFiles own_files_;
   CpuPlace place_;
   MappedRanges mapped_;  ///< for threads' stacks
   std::vector<std::byte> copy_;
+  bool is_short_ = false;             ///< copy_ was too small for the last stack
   std::uint64_t thread_pointer_ = 0;  ///< of the last thread that was copied
   std::uint64_t woken_ns_ = 0;        ///< when our last wait ended
   std::uint64_t own_waited_ns_ = 0;   ///< our total wait for a CPU before that

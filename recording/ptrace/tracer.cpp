@@ -11,13 +11,13 @@
 
 namespace pe::recording {
 
-Tracer::Tracer(const Request& request, EngineRecords& records, TracerOrders& orders)
+Tracer::Tracer(const Request& request, EngineRecords& records, TracerOrders& orders, Budget& budget)
     : request_(request),
       records_(records),
       orders_(orders),
       stop_times_(std::max(kNsPerSecond / kMostHz, kNsPerSecond / request.frequency_hz)),
       threads_(stop_times_, records, *orders.child),
-      stopper_(request, *records.scripts()),
+      stopper_(request, *records.scripts(), budget),
       random_(static_cast<std::minstd_rand::result_type>(monotonic_ns())) {
   orders_.interval_ns = stop_times_.interval_ns();
 }

@@ -49,7 +49,7 @@ struct TracerOrders {
 class Tracer {
  public:
   /// All arguments must outlive this.  `records` must read scripts.
-  Tracer(const Request& request, EngineRecords& records, TracerOrders& orders);
+  Tracer(const Request& request, EngineRecords& records, TracerOrders& orders, Budget& budget);
 
   /// Attaches to the target, as ThreadRegistry::attach() does.
   void attach(const Target& target) { threads_.attach(target); }

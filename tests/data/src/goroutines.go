@@ -1,6 +1,7 @@
-// Two goroutines that split and sort until the process has used MS ms of CPU time.
+// Two goroutines that split and sort until the process has used MS ms of CPU time; with FRAMES, in a
+// recursion of so many frames of 270 bytes.
 //
-//	goroutines MS
+//	goroutines MS [FRAMES]
 //
 // SPDX-License-Identifier: MIT
 package main
@@ -38,10 +39,24 @@ func sorter(words []string) int {
 	return len(sorted)
 }
 
+//go:noinline
+func dive(frames int, work func() int) int {
+	var frame [28]int
+	frame[frames%28] = frames
+	if frames > 0 {
+		return dive(frames-1, work) + frame[(frames+1)%28]
+	}
+	return work() + frame[0]
+}
+
 func main() {
 	end, err := strconv.ParseInt(os.Args[1], 10, 64)
 	if err != nil {
 		os.Exit(2)
+	}
+	frames := 0
+	if len(os.Args) > 2 {
+		frames, _ = strconv.Atoi(os.Args[2])
 	}
 	words := []string{}
 	for i := 0; i < 2000; i++ {
@@ -52,7 +67,7 @@ func main() {
 	run := func(work func() int) {
 		sum := 0
 		for usedMs() < end {
-			sum += work()
+			sum += dive(frames, work)
 		}
 		done <- sum
 	}
