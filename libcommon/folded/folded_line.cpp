@@ -41,6 +41,26 @@ bool looks_like_stack(std::string_view line) {
   return folded && !folded->stack.ends_with(" =");
 }
 
+template <typename IsStack>
+LineCounts count_lines(std::string_view text, IsStack&& is_stack) {
+  LineCounts lines;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos)
+      continue;
+    const bool is_other = !is_stack(line);
+    if (is_other && parse_fact(line))
+      continue;
+    ++lines.all;
+    if (is_other && lines.others++ == 0)
+      lines.first_other = line;
+    lines.before_other += lines.others == 0 ? 1 : 0;
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::optional<FoldedLine> parse_folded_line(std::string_view line, Columns columns) {
@@ -73,23 +93,18 @@ bool has_two_columns(std::string_view text) {
 bool looks_folded(std::string_view text) {
   constexpr std::size_t kFirst = 10;       // each of the first lines must be a stack
   constexpr std::size_t kMostOthers = 10;  // then at most one line in 10 may be something else
-  std::size_t lines = 0;
-  std::size_t others = 0;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos)
-      continue;
-    const bool is_stack = !is_blank(line[0]) && looks_like_stack(line);
-    if (!is_stack && parse_fact(line))
-      continue;
-    ++lines;
-    others += is_stack ? 0 : 1;
-    if (!is_stack && lines <= kFirst)
-      return false;
-  }
-  return others <= lines / kMostOthers;
+  const auto is_stack = [](std::string_view line) {
+    return !is_blank(line[0]) && looks_like_stack(line);
+  };
+  const LineCounts lines = count_lines(text, is_stack);
+  return lines.before_other >= std::min(kFirst, lines.all) &&
+         lines.others <= lines.all / kMostOthers;
+}
+
+LineCounts count_lines(std::string_view text, Columns columns) {
+  return count_lines(text, [columns](std::string_view line) {
+    return parse_folded_line(line, columns).has_value();
+  });
 }
 
 void append_folded_line(std::string& out, const FoldedLine& line) {

@@ -134,6 +134,21 @@ void FoldedReader::check_start() {
     columns_ = is_two ? Columns::kTwo : Columns::kOne;
     malformed_.is_two_columns = is_two;
   }
+  // The last line may be cut.
+  const bool is_whole = head.size() < kLookBytes;
+  check_lines(is_whole ? head : head.substr(0, head.rfind('\n') + 1));
+}
+
+void FoldedReader::check_lines(std::string_view head) const {
+  constexpr std::size_t kLeast = 10;  // fewer may be the broken lines of a short profile
+  const LineCounts lines = count_lines(head, *columns_);
+  if (lines.others < kLeast || lines.others * 2 <= lines.all)
+    return;
+  throw Error(fmt::format(
+      "{}: not folded text: {} of the first {} do not end in a count; first: {} (fold a "
+      "profiler's text with stackfold first)",
+      printable(input_->name()), lines.others, plural(lines.all, "line"),
+      in_quotes(lines.first_other)));
 }
 
 void FoldedReader::note_malformed(std::string_view line) {

@@ -62,7 +62,8 @@ class FoldedReader {
 
   /// Returns the next well-formed line of all files, or nullopt after the last.  The
   /// view is valid until the next call.  Throws Error if a file cannot be read, or, except for
-  /// the perl scripts' columns, if it is of a known format that is not folded text.
+  /// the perl scripts' columns, if it is of a known format that is not folded text, or if most of
+  /// its first lines (64 KiB) are no folded lines.
   std::optional<FoldedLine> next();
 
   /// Returns the whole line of which next() returned the parts last.
@@ -88,6 +89,8 @@ class FoldedReader {
  private:
   bool open_next_file();
   void check_start();
+  /// Throws Error if most lines of `head` are no folded lines.
+  void check_lines(std::string_view head) const;
   [[nodiscard]] bool is_perl() const noexcept {
     return columns_ == Columns::kPerl || columns_ == Columns::kPerlOne;
   }

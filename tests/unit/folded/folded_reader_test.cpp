@@ -87,6 +87,41 @@ BOOST_AUTO_TEST_CASE(perl_columns_read_anything) {
   BOOST_TEST(read_all(reader) == "PERFILE2 7\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_text_most_of_whose_first_lines_have_no_count_is_refused) {
+  const pe::testing::TempDir dir;
+  const auto lines = [](std::size_t stacks, std::size_t others) {
+    std::string text = "total 116\n";
+    for (; stacks > 1; --stacks)
+      text += "a;b 3\n";
+    for (; others > 0; --others)
+      text += "drwxr-xr-x   2 root root  4096 May 20  2025 mnt\n";
+    return text;
+  };
+  const auto read = [&dir](const std::string& text, auto columns) {
+    const std::vector<std::string> files{dir.file("a", text)};
+    pe::folded::FoldedReader reader(files, -1, columns);
+    read_all(reader);
+    return reader.malformed().count;
+  };
+  using pe::folded::Columns;
+  BOOST_TEST(read(lines(10, 10), Columns::kOne) == 10U);
+  BOOST_TEST(read(lines(1, 9), Columns::kOne) ==
+             9U);  // so few may be the broken lines of a profile
+  BOOST_TEST(read(lines(10, 11), Columns::kPerlOne) == 11U);
+  BOOST_CHECK_EXCEPTION(read(lines(10, 11), Columns::kOne), pe::Error, [](const pe::Error& error) {
+    return std::string_view(error.what())
+        .ends_with(
+            "/a: not folded text: 11 of the first 21 lines do not end in a count; first: "
+            "'drwxr-xr-x   2 root root  4096 May 20  2025 mnt' (fold a profiler's text "
+            "with stackfold first)");
+  });
+  // Only the start decides, and its last line may be cut.
+  std::string longer;
+  while (longer.size() < 65'530)
+    longer += "a;b 3\n";
+  BOOST_TEST(read(longer + lines(1, 20'000), Columns::kOne) == 20'000U);
+}
+
 BOOST_AUTO_TEST_CASE(the_first_file_decides_about_the_columns) {
   const pe::testing::TempDir dir;
   const std::vector<std::string> files{dir.file("a", "x 1 2\n"), dir.file("b", "y 3\nz 4 5\n")};
