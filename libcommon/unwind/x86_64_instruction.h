@@ -1,9 +1,8 @@
 // The lengths of x86-64 instructions, and where they continue: enough to find each instruction of a
 // function that leaves it.
 //
-// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, appendix A
-// (opcode maps) and chapter 2 (instruction format).  Checked against objdump with all code of
-// Debian's libc, libstdc++, libcrypto, python3 and clang.
+// Zydis decodes them.  Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume
+// 2; AMD64 Architecture Programmer's Manual, volume 3.
 // SPDX-License-Identifier: MIT
 #pragma once
 
