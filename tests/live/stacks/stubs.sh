@@ -16,13 +16,17 @@ engines=perf
 can_record --engine bpf 2>/dev/null && engines='perf bpf'
 # The process keeps running, because nobody can read the code of a process that has ended.
 "$PE_ODD" stubs 600000 & target=$!
+# It never sleeps.  It waits for its CPU, which it shares with another process.
+taskset -cp 0 $target >/dev/null
 for engine in $engines; do
   until_used 400 $target pe-record --engine "$engine" -F 997 -p $target -o "$dir/a.pe" 2>"$dir/err"; expect "$engine: status" 0 $?
   check "pe-record, $engine"
   if [ "$engine" = perf ]; then
     grep -q 'guessed from the top' "$dir/err" && fail "guessed: $(cat "$dir/err")"
   fi
+  taskset -c 0 "$PE_ODD" stubs 600000 & other=$!
   until_used 200 $target offcpu --engine "$engine" -p $target -o "$dir/a.pe" 2>"$dir/err" || fail "offcpu, $engine: $(cat "$dir/err")"
+  kill $other
   check "offcpu, $engine"
 done
 kill $target
