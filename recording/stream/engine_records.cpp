@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::uint64_t kRereadNs = 250'000'000;
 constexpr std::uint64_t kReadShare = 20;
+/// Reads may take this much at once, 100 of a starting interpreter, which maps its modules one by
+/// one.  If each read had to rest, the code of the next modules would be unknown for some samples.
+constexpr std::uint64_t kReadAtOnceNs = 20'000'000;
 /// The rests are this much longer if nothing indicates a change.
 constexpr std::uint64_t kUnchanged = 5;
 constexpr std::uint64_t kEventId = 1;
@@ -165,7 +168,7 @@ void EngineRecords::expect(pid_t pid) {
   process.pages = stream::mapped_pages(pid).value_or(0);
   set_time(monotonic_ns());
   read_maps(pid);
-  process.read_ns = process.next_read_ns = monotonic_ns();
+  process.read_ns = monotonic_ns();
 }
 
 void EngineRecords::fork(const stream::TaskRecord& task, std::uint64_t time_ns) {
@@ -243,8 +246,7 @@ void EngineRecords::follow_maps(const CopiedSample& sample) {
   const bool is_known =
       history_.processes().find(id(sample.pid),
                                 sample.registers[CopiedSample::kInstructionPointer]) != nullptr;
-  const std::uint64_t rest_ns =
-      std::max(kRereadNs, kUnchanged * (process.next_read_ns - process.read_ns));
+  const std::uint64_t rest_ns = std::max(kRereadNs, kUnchanged * kReadShare * process.took_ns);
   if (is_known && *pages == process.pages && now_ns - process.read_ns < rest_ns)
     return;
   process.pages = *pages;
@@ -253,7 +255,10 @@ void EngineRecords::follow_maps(const CopiedSample& sample) {
   if (process.own_inode == 0 || has_mapped(sample.pid, process.own_inode))
     read_maps(sample.pid);
   process.read_ns = monotonic_ns();
-  process.next_read_ns = process.read_ns + kReadShare * (process.read_ns - now_ns);
+  process.took_ns = process.read_ns - now_ns;
+  constexpr std::uint64_t kSavedNs = kReadShare * kReadAtOnceNs;
+  process.next_read_ns = std::max(process.next_read_ns, now_ns - std::min(now_ns, kSavedNs)) +
+                         kReadShare * process.took_ns;
 }
 
 void EngineRecords::read_maps(pid_t pid) {

@@ -29,7 +29,8 @@ LANGUAGES = {
         "checked": {"enters": r"inside", "forks": r"in_child|spin"},
         "leaves": False,
         "roots": ["<module>", "Thread._bootstrap"],
-        "runs": r"_PyEval_EvalFrameDefault|_PyRun_\w*File\w*",
+        # Not _PyRun_SimpleFileObject: it parses and compiles the script before it calls PyEval_EvalCode.
+        "runs": r"_PyEval_EvalFrameDefault|PyEval_EvalCode",
         "around": r"Py_InitializeFromConfig|Py_FinalizeEx",
     },
     "php": {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/stream/engine_records.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +96,32 @@ BOOST_AUTO_TEST_CASE(a_sample_has_its_thread_its_time_and_its_program) {
   BOOST_TEST(samples == 2u);
   BOOST_TEST(session.damage() == "");
   BOOST_TEST(session.counts().out_of_order == 0u);
+}
+
+// Reads had to rest after each other: the code of new modules was unknown for some samples.
+BOOST_AUTO_TEST_CASE(a_starting_program_has_each_of_its_new_mappings_at_once) {
+  constexpr std::size_t kMappings = 12, kBytes = 4096;
+  std::vector<void*> mapped;
+  const std::string text = stream_of(kRequest, [&](EngineRecords& records) {
+    records.sample(own_sample(1000));
+    for (std::uint64_t i = 0; i < kMappings; ++i) {
+      mapped.push_back(
+          ::mmap(nullptr, kBytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      CopiedSample sample = own_sample(2000 + i);
+      sample.registers[16] = reinterpret_cast<std::uint64_t>(mapped.back());
+      records.sample(sample);
+    }
+  });
+  for (void* const address : mapped)
+    ::munmap(address, kBytes);
+  auto input = pe::testing::memory_input(text);
+  pe::stream::Session session(input);
+  std::size_t known = 0;
+  while (session.next())
+    if (session.sample() && session.sample()->time_ns >= 2000)
+      known +=
+          session.processes().find(session.sample()->pid, session.sample()->ip) != nullptr ? 1 : 0;
+  BOOST_TEST(known == kMappings);
 }
 
 BOOST_AUTO_TEST_CASE(a_stack_larger_than_a_record_fits) {
