@@ -60,6 +60,8 @@ class CodeCache {
 
   /// Whether `avma` is in a heap.
   [[nodiscard]] bool contains(std::uint64_t avma) const noexcept;
+  /// Returns whether the interpreter had been made at the last read().
+  [[nodiscard]] bool has_interpreter() const noexcept { return interpreter_end_ != 0; }
   /// Returns the avma of the blob with the code at `avma`; nullopt if there is none.
   std::optional<std::uint64_t> find(Memory& memory, const HotspotLayout& layout,
                                     std::uint64_t avma) const;

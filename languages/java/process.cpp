@@ -14,7 +14,7 @@ using stream::ScriptKind;
 constexpr std::size_t kMostBlobs = 65'536, kMostMethods = 262'144, kMostPlaces = 262'144;
 /// Effort in a period, of which a unit reads a page or two.
 constexpr std::size_t kMostEffort = 20'000;
-constexpr std::size_t kSearchEffort = 4, kMethodEffort = 4, kCodeEffort = 4;
+constexpr std::size_t kSearchEffort = 4, kMethodEffort = 4, kCodeEffort = 4, kPlacesEffort = 16;
 
 /// Returns what a method takes in memory; 0 if there is none.
 std::size_t bytes_of(const std::optional<JavaMethod>& method) {
@@ -52,15 +52,20 @@ void HotspotProcess::begin_period() {
   is_gone_ = !memory_.pointer(layout_.heaps);
   if (is_gone_)
     return;
+  read_places();
+  if (methods_.size() >= kMostMethods) {
+    methods_.clear();
+    kept_.give_back();
+  }
+}
+
+/// Reads where the JVM has its code.
+void HotspotProcess::read_places() {
   cache_.read(memory_, layout_);
   call_stub_return_ = memory_.pointer(layout_.call_stub_return).value_or(0);
   if (layout_.return_barrier != 0) {
     return_barrier_ = memory_.pointer(layout_.return_barrier).value_or(0);
     entry_return_ = memory_.pointer(layout_.entry_return).value_or(0);
-  }
-  if (methods_.size() >= kMostMethods) {
-    methods_.clear();
-    kept_.give_back();
   }
 }
 
@@ -104,10 +109,14 @@ HotspotProcess::Code* HotspotProcess::known_code(std::uint64_t avma) {
 }
 
 HotspotProcess::Code* HotspotProcess::new_code(std::uint64_t avma) {
-  if (!cache_.contains(avma) || !spend(kSearchEffort))
-    return nullptr;
   const Spender::Scope scope(memory_.spender());
   memory_.forget();  // the code may be newer than what was read
+  // The period may have started amid the JVM's own start, before the interpreter was made, whose
+  // code would be taken for that of a stub.
+  if (!cache_.has_interpreter() && spend(kPlacesEffort))
+    read_places();
+  if (!cache_.contains(avma) || !spend(kSearchEffort))
+    return nullptr;
   const auto start = cache_.find(memory_, layout_, avma);
   const auto blob = start ? cache_.blob(memory_, layout_, *start) : std::nullopt;
   if (!blob || !blob->contains(avma)) {

@@ -95,6 +95,7 @@ class HotspotProcess {
       : memory_(std::move(memory)), layout_(layout), kept_(memory_.spender()) {}
 
   bool spend(std::size_t effort);
+  void read_places();
   Code* known_code(std::uint64_t avma);
   Code* new_code(std::uint64_t avma);
   Method& method_at(std::uint64_t avma);

@@ -173,6 +173,8 @@ class FakeJava {
     return avma;
   }
   /// Frees a block, which keeps its bytes.
+  /// Whether the JVM has made its interpreter yet; it has at first.
+  void make_interpreter(bool is_made) { put(statics_ + 2 * kWord, is_made ? queue_ : 0); }
   void free(std::uint64_t blob) { set(blob - 16, "HeapBlock::Header::_used", std::uint8_t{0}); }
 
  private:
@@ -293,18 +295,18 @@ class FakeJava {
     put(data, heap);
     set(list, "GrowableArrayBase::_len", 1);
     set(list, "GrowableArray<int>::_data", data);
-    const std::uint64_t queue = room(kObjectBytes);
-    set(queue, "StubQueue::_stub_buffer", kCode + kCodeBytes - kSegmentBytes);
-    set(queue, "StubQueue::_buffer_limit", 64);
+    queue_ = room(kObjectBytes);
+    set(queue_, "StubQueue::_stub_buffer", kCode + kCodeBytes - kSegmentBytes);
+    set(queue_, "StubQueue::_buffer_limit", 64);
     put(statics_, version_);
     put(statics_ + kWord, list);
-    put(statics_ + 2 * kWord, queue);
+    make_interpreter(true);
   }
 
   std::vector<std::byte> bytes_;
   std::map<std::string, std::uint64_t> offsets_;  ///< by field
   std::int32_t version_;
-  std::uint64_t variables_ = 0, statics_ = 0, segments_ = 0;
+  std::uint64_t variables_ = 0, statics_ = 0, segments_ = 0, queue_ = 0;
   std::uint32_t next_id_ = 1;
 };
 

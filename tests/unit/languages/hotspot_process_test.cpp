@@ -172,6 +172,19 @@ BOOST_AUTO_TEST_CASE(knows_the_interpreter_and_names_stubs) {
               (stream::ScriptFunction{"StubRoutines (1)", "", 0, ScriptKind::kJavaStub}));
 }
 
+// Its frames ended the stacks of the first 50 ms: they were left as those of a stub.
+BOOST_AUTO_TEST_CASE(an_interpreter_that_is_made_after_the_first_look_is_known) {
+  FakeJava fake;
+  constexpr std::uint32_t kLast = FakeJava::kCodeBytes / FakeJava::kSegmentBytes - 8;
+  fake.make_interpreter(false);
+  HotspotProcess process = opened(fake);
+  const auto interpreter = fake.blob(kLast, 8, "Interpreter", 0);
+  fake.set(interpreter, "CodeBlob::_size", std::uint32_t{FakeJava::kSegmentBytes * 8 - 16});
+  fake.set(interpreter, "CodeBlob::_code_end", interpreter + FakeJava::kSegmentBytes * 8 - 16);
+  fake.make_interpreter(true);
+  BOOST_TEST((process.code_at(interpreter + kPlace)->kind == CodeBlob::Kind::kInterpreter));
+}
+
 BOOST_AUTO_TEST_CASE(free_and_foreign_memory_is_no_code) {
   FakeJava fake;
   const auto blob = fake.blob(3, 8, "StubRoutines (1)", 0);
