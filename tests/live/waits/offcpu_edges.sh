@@ -9,6 +9,14 @@ waited() { PATTERN=$1 awk '$0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 
 # count WHAT FILE: prints N of "N WHAT" in a closing line, or 0
 count() { grep -oE "[0-9]+ $1" "$2" | head -1 | cut -d' ' -f1 | grep . || echo 0; }
 
+# await_call NUMBER PID: waits until the process is blocked in this system call (proc(5), /proc/PID/syscall).  On a busy
+# machine, a program may start only long after its shell has continued.
+await_call() {
+  for _ in $(seq 1200); do grep -q "^$1 " "/proc/$2/syscall" 2>/dev/null && return; sleep 0.02; done
+  fail "$2 is not in system call $1"
+}
+read_call=0 nanosleep_call=230
+
 # Without privileges for eBPF, or without a compiler for it, there is only one engine.
 offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>/dev/null && engines='perf bpf' || engines=perf
 
@@ -31,7 +39,8 @@ run_engine() {  # uses $engine
 
   # A wait that continues counts up to the end of the recording, with a mark.
   sleep 100 & sleeper=$!
-  sleep 0.2
+  await_program $sleeper sleep
+  await_call $nanosleep_call $sleeper
   engine_offcpu -p $sleeper -d 0.3 -o "$dir/before.pe" 2>"$dir/err"; expect 'waits all the time: status' 1 $?
   grep -q '^offcpu: nothing was recorded: the target slept all the time$' "$dir/err" || fail "why: $(cat "$dir/err")"
   expect 'waits that nothing is known of' 0 "$(count 'waits? in' "$dir/err")"
@@ -62,7 +71,12 @@ run_engine() {  # uses $engine
   # An endless wait starts before the recorder knows the program.  Its copy of the stack is too short, or ends
   # at a page that was never touched.
   for case in deep hole; do
-    engine_offcpu -d 1 -o "$dir/early.pe" -- "$PE_WAITS" $case >/dev/null 2>"$dir/err"; expect "$case: status" 0 $?
+    offcpu -v --engine "$engine" -o "$dir/early.pe" -- "$PE_WAITS" $case >/dev/null 2>"$dir/err" & recorder=$!
+    for _ in $(seq 1200); do program=$(pgrep -P $recorder -x waits) && break; sleep 0.02; done
+    await_call $read_call "$program"
+    sleep 0.3
+    kill -TERM $recorder
+    wait $recorder; expect "$case: status" 0 $?
     fold "$dir/early.pe" >"$dir/early.folded"
     grep -qE ';main;[^;]*'$case'_case;.*;wait_deep;wait_in_read;.*;\[still waiting\] [0-9]+$' "$dir/early.folded" ||
       fail "$case: $(cat "$dir/err" "$dir/early.folded")"
@@ -101,7 +115,7 @@ for engine in $engines; do run_engine; done
 # Recording one thread of several records no other threads.
 for engine in $engines; do
   "$PE_WAITS" read read read read read read read read >/dev/null & program=$!
-  sleep 0.2
+  await_program $program waits
   offcpu --engine "$engine" -t $program -d 0.4 -o "$dir/t.pe" 2>"$dir/err"; expect "$engine: one thread: status" 0 $?
   kill $program; wait $program 2>/dev/null
   expect "$engine: waits of another thread" 0 "$(waited ';[^;]*write_slowly;' <(fold "$dir/t.pe"))"
