@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "languages/java/java_code.h"
-#include "languages/node/v8_code.h"
+#include "languages/java/walk.h"
+#include "languages/node/walk.h"
 
 namespace pe::languages {
 

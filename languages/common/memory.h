@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +47,21 @@ class Memory {
   }
 
   /// Fills `into`; false if a part is unreadable.
-  bool read(std::uint64_t avma, std::span<std::byte> into);
+  bool read(std::uint64_t avma, std::span<std::byte> into) {
+    if (!spender_.may_go_on())
+      return false;
+    while (!into.empty()) {
+      const std::uint64_t offset = avma % kPageBytes;
+      const Page* page = page_at(avma - offset);
+      if (page == nullptr)
+        return false;
+      const auto bytes = static_cast<std::size_t>(std::min(kPageBytes - offset, into.size()));
+      std::copy_n(page->bytes.begin() + static_cast<std::ptrdiff_t>(offset), bytes, into.begin());
+      into = into.subspan(bytes);
+      avma += bytes;
+    }
+    return true;
+  }
 
   /// Returns the T at `avma`; nullopt if a part is unreadable.
   template <TriviallyCopyable T>
@@ -68,7 +83,20 @@ class Memory {
     std::vector<std::byte> bytes;
   };
 
-  const Page* page_at(std::uint64_t start);
+  /// Returns null if the page is unreadable.
+  const Page* page_at(std::uint64_t start) {
+    Page& page = pages_[start / kPageBytes % kPages];
+    if (page.start != start || page.time != time_) {
+      if (!spender_.may_read(kPageBytes))
+        return nullptr;
+      page.bytes.resize(kPageBytes);
+      page.start = start;
+      page.time = time_;
+      if (read_(start, page.bytes) != kPageBytes)
+        page.bytes.clear();
+    }
+    return page.bytes.empty() ? nullptr : &page;
+  }
 
   Read read_;
   Spender spender_;

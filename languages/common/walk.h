@@ -6,10 +6,9 @@
 #include <cstdint>
 
 #include "languages/common/frame.h"
-#include "languages/common/layout.h"
-#include "languages/common/limited_memory.h"
 #include "languages/php/walk.h"
 #include "languages/python/walk.h"
+#include "languages/registry.h"
 #include "languages/ruby/walk.h"
 
 namespace pe::languages {
@@ -29,15 +28,13 @@ bool walk_script(M& memory, const ScriptLayout& layout, const ScriptThread& thre
   };
   bool is_whole = true;
   switch (layout.language) {
-    case ScriptLanguage::kPython:
-      is_whole = !has_valid_frame(layout.python) ||
-                 walk_python_thread(limited, layout.python, thread, known, add);
-      break;
-    case ScriptLanguage::kPhp:
-      is_whole = walk_php_thread(limited, layout.php, thread, add);
-      break;
-    case ScriptLanguage::kRuby:
-      is_whole = walk_ruby_thread(limited, layout.ruby, thread, known, add);
+#define PE_WALK(Name, name)                                                    \
+  case kScript##Name:                                                          \
+    is_whole = walk_##name##_thread(limited, layout.name, thread, known, add); \
+    break;
+    PE_FOR_EACH_INTERPRETER(PE_WALK)
+#undef PE_WALK
+    default:
       break;
   }
   return is_whole && !limited.is_exhausted();

@@ -1,6 +1,6 @@
 // Where a HotSpot JVM keeps its code and its methods.
 //
-// Nearly all of it is what the JVM itself describes (structs.h).  It does not describe these:
+// Nearly all of it is what the JVM itself describes (binary.h).  It does not describe these:
 //
 //   - the places of the method and of the bytecode's address in a frame of the interpreter:
 //     src/hotspot/cpu/x86/frame_x86.hpp, the same in OpenJDK 17, 21 and 25;
@@ -11,11 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <variant>
-
-#include "languages/common/memory.h"
-#include "languages/java/structs.h"
 
 namespace pe::languages {
 
@@ -87,10 +82,5 @@ struct HotspotLayout {
 
 /// All fields of code and of methods that are read are within these bytes.
 inline constexpr std::uint32_t kMostFieldOffset = 1024;
-
-/// Returns the layout of the JVM in a process, or why it is unknown: "Java 11".  It is empty if
-/// the process is gone.
-std::variant<HotspotLayout, std::string> hotspot_layout(Memory& memory,
-                                                        const HotspotStructs& structs);
 
 }  // namespace pe::languages

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "languages/java/scopes.h"
+#include "languages/java/code.h"
 
 namespace pe::languages {
 namespace {

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "languages/common/memory.h"
-#include "languages/java/code_cache.h"
+#include "languages/java/binary.h"
+#include "languages/java/code.h"
 #include "languages/java/layout.h"
-#include "languages/java/method.h"
-#include "languages/java/structs.h"
+#include "languages/java/names.h"
 #include "stream/script_mapping.h"
 
 namespace pe::languages {

@@ -18,53 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "languages/node/layout.h"
 #include "objects/image.h"
 
 namespace pe::languages {
-
-/// Offsets are in bytes from the start of an object, without the tag of its address.
-struct V8Layout {
-  std::uint32_t major = 0, minor = 0;  ///< the version of V8
-
-  // Numbers of types, as in a Map.
-  std::uint32_t js_function, shared_function, bytecode_array, code, instruction_stream, scope_info,
-      script, interpreter_data;
-  std::uint32_t function_wrapper;  ///< SharedFunctionInfoWrapper; 0: none
-
-  std::uint32_t map_type;
-  std::uint32_t function_shared;  ///< in JSFunction
-  std::uint32_t shared_data;      ///< in SharedFunctionInfo, as the next
-  std::uint32_t shared_name;
-  std::uint32_t shared_script;
-  std::uint32_t script_source, script_name, script_line_offset;
-  std::uint32_t script_functions;     ///< weak references to all its SharedFunctionInfos
-  std::uint32_t scope_locals;         ///< in ScopeInfo: the number of context locals
-  std::uint32_t scope_first;          ///< the first variable part
-  bool has_position_marks;            ///< in tables of source positions, see positions.h
-  bool has_position_first;            ///< the positions precede the variable part
-  std::uint32_t function_scope_type;  ///< the number of a function's scope
-  std::uint32_t bytecodes;            ///< in BytecodeArray: the first bytecode
-  std::uint32_t bytecode_positions;   ///< its table of source positions
-  std::uint32_t bytecode_constants;   ///< among which are the functions that it makes
-  std::uint32_t code_bytecodes;       ///< in Code of the baseline compiler: its BytecodeArray
-  std::uint32_t code_deopt_data;      ///< in Code of an optimizing compiler
-  std::uint32_t code_positions;       ///< its table of source positions
-  std::uint32_t code_flags, code_bytes;
-  std::uint32_t code_start;      ///< a pointer to its instructions; 0: they follow the object
-  std::uint32_t header_bytes;    ///< from the object with the instructions to the first one
-  std::uint32_t stream_code;     ///< in InstructionStream: its Code
-  std::uint32_t code_alignment;  ///< of that object (if code_start is 0) or of instructions
-  std::uint32_t kind_baseline;   ///< of Code::flags; the optimizing compilers follow
-  std::uint32_t kind_regexp;     ///< likewise
-  std::uint32_t interpreter_bytecodes;  ///< in InterpreterData
-  /// In JSFunction, its Code; or if code_handle is not 0, a 32-bit number that its Code has there.
-  std::uint32_t function_code, code_handle;
-  // Elements of the deoptimization data.
-  std::uint32_t deopt_literals, deopt_function, deopt_inlining, deopt_exits;
-  /// The first element of its entries, and its translations (calls.h); if deopt_first is 0, they
-  /// are not known.
-  std::uint32_t deopt_first, deopt_translations;
-};
 
 /// Returns the value of a variable, whose name is without "v8dbg_"; nullopt if there is none.
 using V8Value = std::function<std::optional<std::uint32_t>(std::string_view name)>;

@@ -7,7 +7,7 @@
 // known, or is in a script of which another function is.  All of this is compared once in each
 // period, which begin_period() starts.
 //
-// Each caller in optimized code is right, also an inlined one (calls.h).  For an innermost
+// Each caller in optimized code is right, also an inlined one (code.h).  For an innermost
 // instruction there may only be the function that was compiled: then inlined ones are left out.
 //
 // A malicious process can make reading expensive, so the effort of a period is limited.  What is
@@ -32,9 +32,8 @@
 #include "languages/common/memory.h"
 #include "languages/node/binary.h"
 #include "languages/node/code.h"
-#include "languages/node/function.h"
-#include "languages/node/heap.h"
-#include "languages/node/positions.h"
+#include "languages/node/layout.h"
+#include "languages/node/names.h"
 #include "stream/script_mapping.h"
 
 namespace pe::languages {

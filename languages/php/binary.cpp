@@ -1,15 +1,14 @@
+// Recognises PHP by its file, and the layout of its version.
 // SPDX-License-Identifier: MIT
-#include "languages/php/binary.h"
+#include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
-#include <vector>
 
-#include "base/text.h"
-#include "base/utf8.h"
-#include "languages/common/version_text.h"
+#include "languages/common/interpreter.h"
 #include "languages/php/layout.h"
-#include "languages/php/walk.h"
+#include "languages/php/names.h"
+#include "languages/registry.h"
+#include "objects/image.h"
 
 namespace pe::languages {
 namespace {
@@ -37,27 +36,8 @@ std::uint64_t version_in(const objects::Image& image) {
   return version ? std::uint64_t{version->major} << 8U | version->minor : 0;
 }
 
-/// Returns the text of a zend_string up to a NUL; nullopt if it is unreadable.  The names of
-/// anonymous classes have a NUL.  U+FFFD replaces each byte that is not UTF-8.
-std::optional<std::string> read_php_text(Memory& memory, std::uint64_t avma, std::size_t most) {
-  const auto length = memory.value<std::uint64_t>(avma + kPhpTextLength);
-  if (!length || *length == 0)
-    return std::nullopt;
-  std::string text(std::min<std::uint64_t>(*length, most), '\0');
-  if (!memory.read(avma + kPhpTextData, std::as_writable_bytes(std::span(text))))
-    return std::nullopt;
-  return made_valid_utf8(text.substr(0, text.find('\0')));
-}
-
-/// Returns the name of a class with "::"; nullopt if it is unreadable.
-std::optional<std::string> read_class(Memory& memory, std::uint64_t scope) {
-  const auto name = memory.pointer(scope + kPhpClassName);
-  auto text = name ? read_php_text(memory, *name, kMostNameCharacters / 2) : std::nullopt;
-  return text ? std::optional(*text + "::") : std::nullopt;
-}
-
-}  // namespace
-
+/// Needs the svma of executor_globals, which builds without threads have, and of
+/// executor_globals_offset, which the others have.
 bool complete_php(const objects::Image& image, std::span<const std::uint64_t> symbols,
                   ScriptBinary& binary) {
   const bool has_threads = symbols[0] == 0 && symbols[1] != 0;
@@ -68,38 +48,44 @@ bool complete_php(const objects::Image& image, std::span<const std::uint64_t> sy
   return true;
 }
 
+/// Returns the layout of a version, or why it is unknown: "PHP 7.4".
+std::variant<PhpLayout, std::string> php_layout(std::uint64_t version) {
+  if ((version & kPhpWithThreads) != 0)
+    return fmt::format("PHP {}.{} with threads", version >> 8U & 0xff, version & 0xff);
+  switch (version) {
+    case 0x0800:
+    case 0x0801:
+    case 0x0803:
+      return PhpLayout{.file = 144, .first_line = 152};
+    case 0x0802:
+      return PhpLayout{.file = 152, .first_line = 160};
+    case 0x0804:
+      return PhpLayout{.file = 168, .first_line = 176};
+    default:
+      return fmt::format("PHP {}.{}", version >> 8U & 0xff, version & 0xff);
+  }
+}
+
 std::variant<ScriptLayout, std::string> layout_of_php(Memory& /*memory*/,
                                                       const ScriptBinary& binary,
                                                       std::uint64_t /*bias*/) {
   auto layout = php_layout(binary.version);
   if (auto* const why = std::get_if<std::string>(&layout))
     return std::move(*why);
-  return ScriptLayout{.language = ScriptLanguage::kPhp, .php = std::get<PhpLayout>(layout)};
+  return ScriptLayout{.language = kScriptPhp, .php = std::get<PhpLayout>(layout)};
 }
 
-std::optional<ScriptCode> read_php_code(Memory& memory, const ScriptLayout& layout,
-                                        const ScriptFrame& frame) {
-  const auto function = read_php_function(memory, layout.php, frame.code);
-  if (!function || php_mark(*function) != frame.mark)
-    return std::nullopt;
-  ScriptCode code{.function = {.name = {},
-                               .file = {},
-                               .line = function->first_line,
-                               .kind = stream::ScriptKind::kPhp},
-                  .lines = {},
-                  .has_line_places = true};
-  if (function->file != 0)
-    code.function.file = read_php_text(memory, function->file, kMostFileCharacters).value_or("");
-  if (function->name != 0) {
-    const auto own = read_php_text(memory, function->name, kMostNameCharacters);
-    const auto scope = function->scope != 0 ? read_class(memory, function->scope) : "";
-    if (!own || !scope)
-      return std::nullopt;
-    code.function.name = *scope + *own;
-  } else {
-    code.function.name = frame.ends_call ? "{main}" : std::string(file_name(code.function.file));
-  }
-  return code;
-}
+}  // namespace
+
+const Interpreter kPhpInterpreter{
+    .number = kScriptPhp,
+    .language = &kPhp,
+    .kind = stream::ScriptKind::kPhp,
+    .loop = "execute_ex",
+    .symbols = {"executor_globals", "executor_globals_offset"},
+    .complete = complete_php,
+    .layout = layout_of_php,
+    .read_code = read_php_code,
+};
 
 }  // namespace pe::languages

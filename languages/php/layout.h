@@ -5,51 +5,57 @@
 //
 // Sources: offsetof() in a C program compiled with the headers of PHP 8.1.2, 8.2.36, 8.3.6 and
 // 8.4.27; Zend/zend_compile.h and zend_globals.h of PHP 8.0.
+// For C++, and for the kernel's programs.
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#ifdef __cplusplus
 #include <cstdint>
-#include <string>
-#include <variant>
-
 namespace pe::languages {
+using std::uint32_t;
+#else
+#include <stdint.h>
+#endif
 
 /// Offsets in bytes that differ between versions.
 struct PhpLayout {
-  std::uint32_t file = 0;        ///< in zend_op_array: the file's name
-  std::uint32_t first_line = 0;  ///< four bytes
+  uint32_t file;        ///< in zend_op_array: the file's name
+  uint32_t first_line;  ///< four bytes
 };
 
-/// In executor_globals: the innermost frame.
-inline constexpr std::uint32_t kPhpCurrent = 488;
-/// In zend_execute_data.
-inline constexpr std::uint32_t kPhpInstruction = 0, kPhpFunction = 24, kPhpCallInfo = 40,
-                               kPhpCaller = 48, kPhpFrameBytes = 56;
-/// In zend_function: its type (one byte), name and class.  Functions in C have no more that is
-/// used.
-inline constexpr std::uint32_t kPhpType = 0, kPhpName = 8, kPhpScope = 16, kPhpHeadBytes = 24;
-/// All used fields of a zend_op_array are within these bytes.
-inline constexpr std::uint32_t kPhpFunctionBytes = 192;
-/// In zend_op: four bytes.
-inline constexpr std::uint32_t kPhpLine = 24;
-/// In zend_string.
-inline constexpr std::uint32_t kPhpTextHash = 8, kPhpTextLength = 16, kPhpTextData = 24;
-/// In zend_class_entry.
-inline constexpr std::uint32_t kPhpClassName = 8;
+enum {
+  kPhpCurrent = 488,  ///< in executor_globals: the innermost frame
 
-/// In a frame without a function that delegates to another generator: its zend_generator, and in
-/// that its own frame.
-inline constexpr std::uint32_t kPhpThis = 32, kPhpGeneratorFrame = 56;
+  kPhpInstruction = 0,  ///< in zend_execute_data, as the next ones
+  kPhpFunction = 24,
+  kPhpThis = 32,  ///< of a frame without a function, which delegates: its zend_generator
+  kPhpCallInfo = 40,
+  kPhpCaller = 48,
+  kPhpFrameBytes = 56,
+  kPhpGeneratorFrame = 56,  ///< in a zend_generator: its own frame
 
-/// zend_function::type of a function in C (ZEND_INTERNAL_FUNCTION).
-inline constexpr std::uint8_t kPhpIsInternal = 1;
-/// A bit of the call info: C has called the interpreter's loop for this frame (ZEND_CALL_TOP).
-inline constexpr std::uint32_t kPhpTop = 1U << 17U;
+  kPhpType = 0,  ///< in zend_function, as the next two: one byte
+  kPhpName = 8,
+  kPhpScope = 16,
+  kPhpHeadBytes = 24,       ///< functions in C have no more that is used
+  kPhpFunctionBytes = 192,  ///< all used fields of a zend_op_array are within these bytes
 
+  kPhpLine = 24,  ///< in zend_op: four bytes
+
+  kPhpTextHash = 8,  ///< in zend_string, as the next two
+  kPhpTextLength = 16,
+  kPhpTextData = 24,
+  kPhpClassName = 8,  ///< in zend_class_entry
+
+  kPhpIsInternal = 1,  ///< zend_function::type of a function in C (ZEND_INTERNAL_FUNCTION)
+  kPhpIsUser = 2,      ///< of one in PHP, as the next (ZEND_USER_FUNCTION, ZEND_EVAL_CODE)
+  kPhpIsEval = 4,
+  /// A bit of the call info: C has called the interpreter's loop for this frame (ZEND_CALL_TOP).
+  kPhpTop = 1 << 17,
+};
+
+#ifdef __cplusplus
 /// Versions are MAJOR << 8 | MINOR.  This bit: built with threads (ZTS).
 inline constexpr std::uint64_t kPhpWithThreads = std::uint64_t{1} << 32U;
-
-/// Returns the layout of a version, or why it is unknown: "PHP 7.4".
-std::variant<PhpLayout, std::string> php_layout(std::uint64_t version);
-
 }  // namespace pe::languages
+#endif

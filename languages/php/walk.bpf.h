@@ -1,38 +1,19 @@
-// Reads the frames of PHP (layout.h, PhpScript).  Its offsets and values are those of
-// languages/php/layout.h.
+// Reads the frames of PHP, as walk.h does.
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
-#include "languages/common/script_memory.bpf.h"
+#include "languages/php/layout.h"
 
-enum {
-  kPhpCurrent = 488,
-  kPhpInstruction = 0,
-  kPhpFunction = 24,
-  kPhpCallInfo = 40,
-  kPhpCaller = 48,
-  kPhpFrameBytes = 56,
-  kPhpName = 8,
-  kPhpScope = 16,
-  kPhpHeadBytes = 24,
-  kPhpLine = 24,
-  kPhpTextHash = 8,
-  kPhpThis = 32,
-  kPhpGeneratorFrame = 56,
-  kPhpIsInternal = 1,
-  kPhpTop = 1 << 17,
-};
-
-/// Reads a function and its mark: php_mark() of languages/php/walk.h.  Returns false if it is
+/// Reads a function and its mark: php_mark() of walk.h.  Returns false if it is
 /// unreadable, or none.
 static __always_inline bool read_php_function(struct ScriptScratch* scratch,
-                                              const struct PhpScript* layout, uint64_t function) {
+                                              const struct PhpLayout* layout, uint64_t function) {
   if (function == scratch->last_code)
     return true;
   if (!read_user(scratch, scratch->code, kPhpHeadBytes, function))
     return false;
   const uint32_t type = code_word(scratch, 0) & 0xff;
-  if (type != kPhpIsInternal && type != 2 && type != 4)
+  if (type != kPhpIsInternal && type != kPhpIsUser && type != kPhpIsEval)
     return false;
   const uint64_t name = code_word(scratch, kPhpName);
   uint64_t sum = add_to_mark(0, name);
@@ -53,10 +34,10 @@ static __always_inline bool read_php_function(struct ScriptScratch* scratch,
 }
 
 static __always_inline void add_php_frame(struct ScriptScratch* scratch,
-                                          const struct PhpScript* layout, uint64_t function,
+                                          const struct PhpLayout* layout, uint64_t function,
                                           uint64_t instruction, bool is_top) {
   if (!read_php_function(scratch, layout, function)) {
-    add_script_frame(scratch, kScriptUnreadable, 0, 0);
+    add_script_frame(scratch, PE_UNREADABLE_CODE, 0, 0);
   } else if (scratch->is_internal) {
     // A fiber starts with a function without a name, on a native stack of its own.
     const bool has_name = code_word(scratch, kPhpName);
@@ -84,7 +65,7 @@ static long take_php_frame(uint32_t i, struct ScriptWalk* walk) {
   uint64_t instruction = frame_word(scratch, kPhpInstruction);
   bool is_top = frame_word(scratch, kPhpCallInfo) & kPhpTop;
   if (!function) {
-    // A generator that delegates: see languages/php/walk.h.
+    // A generator that delegates: see walk.h.
     const uint64_t frame = user_word(scratch, frame_word(scratch, kPhpThis) + kPhpGeneratorFrame);
     function = user_word(scratch, frame + kPhpFunction);
     instruction = user_word(scratch, frame + kPhpInstruction);
@@ -96,12 +77,12 @@ static long take_php_frame(uint32_t i, struct ScriptWalk* walk) {
 }
 
 /// Adds the frames of the process, which its first thread runs.
-__attribute__((noinline)) int walk_php(const struct ScriptLayout* layout,
-                                       struct ScriptScratch* scratch) {
-  if (!layout || !scratch)
+__attribute__((noinline)) int walk_php(const struct ProcessScript* script,
+                                       struct ScriptScratch* scratch, uint32_t tid) {
+  if (!script || !scratch || tid != scratch->tgid)
     return 0;
-  scratch->at = user_word(scratch, layout->runtime + kPhpCurrent);
-  struct ScriptWalk walk = {.scratch = scratch, .layout = layout};
+  scratch->at = user_word(scratch, script->runtime + kPhpCurrent);
+  struct ScriptWalk walk = {.scratch = scratch, .layout = &script->layout};
   bpf_loop(kMaxScriptFrames, take_php_frame, &walk, 0);
   scratch->is_cut = scratch->at != 0;
   return 0;

@@ -14,7 +14,6 @@
 #include <span>
 
 #include "languages/common/frame.h"
-#include "languages/common/read.h"
 #include "languages/php/layout.h"
 
 namespace pe::languages {
@@ -39,7 +38,6 @@ constexpr std::uint32_t php_mark(const PhpFunction& function) noexcept {
 template <typename M>
 std::optional<PhpFunction> read_php_function(M& memory, const PhpLayout& layout,
                                              std::uint64_t avma) {
-  constexpr std::uint8_t kIsUser = 2, kIsEval = 4;
   std::array<std::byte, kPhpFunctionBytes> bytes;
   const auto word = [&bytes](std::uint32_t offset) {
     std::uint64_t value = 0;
@@ -55,7 +53,7 @@ std::optional<PhpFunction> read_php_function(M& memory, const PhpLayout& layout,
     function.name_hash = pointer_at(memory, function.name + kPhpTextHash);
   if (function.is_internal)
     return function;
-  if ((type != kIsUser && type != kIsEval) ||
+  if ((type != kPhpIsUser && type != kPhpIsEval) ||
       layout.file > kPhpFunctionBytes - sizeof(std::uint64_t) ||
       layout.first_line > kPhpFunctionBytes - sizeof(std::uint64_t))
     return std::nullopt;
@@ -134,7 +132,7 @@ class PhpWalk {
 /// missing.
 template <typename M, typename OnFrame>
 bool walk_php_thread(M& memory, const PhpLayout& layout, const ScriptThread& thread,
-                     OnFrame on_frame) {
+                     std::uint64_t& /*known*/, OnFrame on_frame) {
   if (!thread.is_first)
     return true;
   return PhpWalk<M, OnFrame>(memory, layout, on_frame)

@@ -1,13 +1,12 @@
-// Reads the frames of the current thread in CPython (layout.h, PythonScript).
+// Reads the frames of the current thread in CPython, as walk.h does.
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
-#include "languages/common/script_memory.bpf.h"
+#include "languages/python/layout.h"
 
-/// Returns the innermost frame of a thread; 0 if it has none (languages/python/walk.h).
+/// Returns the innermost frame of a thread; 0 if it has none (walk.h).
 static __always_inline uint64_t innermost_frame(struct ScriptScratch* scratch,
-                                                const struct PythonScript* layout, uint64_t state) {
-  enum { kPreviousOfCFrame = 8 };
+                                                const struct PythonLayout* layout, uint64_t state) {
   const uint64_t found = user_word(scratch, state + layout->frame);
   if (!layout->has_c_frame || !found)
     return found;
@@ -15,21 +14,21 @@ static __always_inline uint64_t innermost_frame(struct ScriptScratch* scratch,
   if (!frame || user_word(scratch, frame + layout->caller))
     return frame;
   const uint64_t previous =
-      user_word(scratch, found + layout->frame_of_c_frame + kPreviousOfCFrame);
+      user_word(scratch, found + layout->frame_of_c_frame + kPythonPreviousOfCFrame);
   const uint64_t outer = previous ? user_word(scratch, previous + layout->frame_of_c_frame) : 0;
   return outer ? outer : frame;
 }
 
 struct ThreadSearch {
   struct ScriptScratch* scratch;
-  const struct PythonScript* layout;
+  const struct PythonLayout* layout;
   uint64_t thread_pointer;
   uint64_t interpreter, state;  ///< to be examined next
 };
 
 /// Examines the next thread, or starts with the next interpreter.
 static long search_thread(uint32_t i, struct ThreadSearch* search) {
-  const struct PythonScript* layout = search->layout;
+  const struct PythonLayout* layout = search->layout;
   if (!search->state) {
     if (!search->interpreter)
       return 1;
@@ -56,7 +55,7 @@ static long search_thread(uint32_t i, struct ThreadSearch* search) {
 static __always_inline void find_states(struct ThreadSearch* search, uint64_t runtime,
                                         uint32_t tid) {
   enum { kMostThreads = 16384 };
-  const struct PythonScript* layout = search->layout;
+  const struct PythonLayout* layout = search->layout;
   search->thread_pointer = bpf_get_current_task_btf()->thread.fsbase;
   search->interpreter = user_word(search->scratch, runtime + layout->first_interpreter);
   const uint64_t* known = bpf_map_lookup_elem(&script_threads, &tid);
@@ -83,20 +82,22 @@ static __always_inline bool start_state(const struct ScriptWalk* walk) {
   return scratch->at != 0;
 }
 
-/// Reads the mark of a code object: code_mark() of languages/python/walk.h.  Returns false if it is
+/// Reads the mark of a code object: code_mark() of walk.h.  Returns false if it is
 /// unreadable.
 static __always_inline bool read_python_mark(struct ScriptScratch* scratch,
-                                             const struct PythonScript* layout, uint64_t code) {
+                                             const struct PythonLayout* layout, uint64_t code) {
   if (code == scratch->last_code)
     return true;
-  if (!read_user(scratch, scratch->code, kScriptCodeBytes, code + layout->code_start))
+  if (!read_user(scratch, scratch->code, kPythonMarkedBytes, code + layout->marked_start))
     return false;
-  const uint32_t line = code_word(scratch, layout->first_line) >> 8 * (layout->first_line & 4);
-  uint64_t sum = add_to_mark(0, code_word(scratch, layout->name));
-  sum = add_to_mark(sum, code_word(scratch, layout->file));
-  sum = add_to_mark(sum, code_word(scratch, layout->line_table));
-  sum = add_to_mark(sum,
-                    user_word(scratch, code_word(scratch, layout->short_name) + layout->text_hash));
+  const uint32_t start = layout->marked_start;
+  const uint64_t short_name = code_word(scratch, layout->name - kPythonWordBytes - start);
+  const uint32_t line =
+      code_word(scratch, layout->first_line - start) >> 8 * (layout->first_line & 4);
+  uint64_t sum = add_to_mark(0, code_word(scratch, layout->name - start));
+  sum = add_to_mark(sum, code_word(scratch, layout->file - start));
+  sum = add_to_mark(sum, code_word(scratch, layout->line_table - start));
+  sum = add_to_mark(sum, user_word(scratch, short_name + layout->text_length + kPythonWordBytes));
   scratch->last_mark = add_to_mark(sum, line) >> 32 << 32;
   scratch->last_code = code;
   return true;
@@ -112,29 +113,29 @@ static __always_inline void end_python_call(struct ScriptScratch* scratch) {
 }
 
 static long take_python_frame(uint32_t i, struct ScriptWalk* walk) {
-  const struct PythonScript* layout = &walk->layout->python;
+  const struct PythonLayout* layout = &walk->layout->python;
   struct ScriptScratch* scratch = walk->scratch;
   if (scratch->count >= kMaxScriptFrames || (!scratch->at && !start_state(walk)))
     return 1;
-  if (!read_user(scratch, scratch->frame, kScriptFrameBytes, scratch->at)) {
+  if (!read_user(scratch, scratch->frame, kPythonFrameBytes, scratch->at)) {
     add_unreadable_frame(scratch);
     return 1;
   }
   const uint32_t mark = frame_word(scratch, layout->end_mark) >> 8 * (layout->end_mark & 7) & 0xff;
-  const bool is_shim = !layout->has_end_flag && mark >= kScriptShimOwner;
+  const bool is_shim = !layout->has_end_flag && mark >= kPythonLeastShimOwner;
   scratch->at = frame_word(scratch, layout->caller);
   if (is_shim && !scratch->is_at_end) {
     end_python_call(scratch);
     return 0;
   }
   const bool is_end = is_shim || (layout->has_end_flag && mark);
-  const uint64_t object = frame_word(scratch, layout->code) & ~(uint64_t)kScriptTagBits;
+  const uint64_t object = frame_word(scratch, layout->code) & ~(uint64_t)kPythonTagBits;
   const uint64_t end = is_end ? PE_SCRIPT_ENDS_CALL : 0;
   scratch->is_at_end = is_end;
   if (is_shim)
     add_script_frame(scratch, end, 0, 0);
   else if (!read_python_mark(scratch, layout, object))
-    add_script_frame(scratch, kScriptUnreadable | end, 0, 0);
+    add_script_frame(scratch, PE_UNREADABLE_CODE | end, 0, 0);
   else
     add_script_frame(scratch, (object & ~PE_SCRIPT_ENDS_CALL) | end, scratch->last_mark,
                      frame_word(scratch, layout->instruction) - object);
@@ -142,15 +143,15 @@ static long take_python_frame(uint32_t i, struct ScriptWalk* walk) {
 }
 
 /// Adds the frames of the current thread in Python.
-__attribute__((noinline)) int walk_python(const struct ScriptLayout* layout,
+__attribute__((noinline)) int walk_python(const struct ProcessScript* script,
                                           struct ScriptScratch* scratch, uint32_t tid) {
-  if (!layout || !scratch)
+  if (!script || !scratch)
     return 0;
   scratch->state_count = scratch->next_state = 0;
   scratch->is_at_end = 1;
-  struct ThreadSearch search = {.scratch = scratch, .layout = &layout->python};
-  find_states(&search, layout->runtime, tid);
-  struct ScriptWalk walk = {.scratch = scratch, .layout = layout};
+  struct ThreadSearch search = {.scratch = scratch, .layout = &script->layout.python};
+  find_states(&search, script->runtime, tid);
+  struct ScriptWalk walk = {.scratch = scratch, .layout = &script->layout};
   bpf_loop(2 * kMaxScriptFrames, take_python_frame, &walk, 0);
   scratch->is_cut = scratch->at != 0;
   return 0;

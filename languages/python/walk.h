@@ -17,7 +17,6 @@
 #include <span>
 
 #include "languages/common/frame.h"
-#include "languages/common/read.h"
 #include "languages/python/layout.h"
 
 namespace pe::languages {
@@ -41,7 +40,7 @@ constexpr std::uint32_t code_mark(const CodeFields& fields) noexcept {
 template <typename M>
 std::optional<CodeFields> read_code_fields(M& memory, const PythonLayout& layout,
                                            std::uint64_t code) {
-  std::array<std::byte, kCodeBytes> bytes;
+  std::array<std::byte, kPythonCodeBytes> bytes;
   const std::uint32_t last =
       std::max({layout.file, layout.name, layout.line_table, layout.first_line});
   if (last > bytes.size() - sizeof(std::uint64_t) ||
@@ -67,13 +66,13 @@ std::optional<CodeFields> read_code_fields(M& memory, const PythonLayout& layout
 template <typename M>
 std::uint64_t innermost_python_frame(M& memory, const PythonLayout& layout, std::uint64_t state) {
   const std::uint64_t found = pointer_at(memory, state + layout.frame);
-  if (!layout.has_c_frame || found == 0)
+  if (layout.has_c_frame == 0 || found == 0)
     return found;
   const std::uint64_t frame = pointer_at(memory, found + layout.frame_of_c_frame);
   if (frame == 0 || pointer_at(memory, frame + layout.caller) != 0)
     return frame;
   const std::uint64_t previous =
-      pointer_at(memory, found + layout.frame_of_c_frame + kPreviousOfCFrame);
+      pointer_at(memory, found + layout.frame_of_c_frame + kPythonPreviousOfCFrame);
   const std::uint64_t outer =
       previous != 0 ? pointer_at(memory, previous + layout.frame_of_c_frame) : 0;
   return outer != 0 ? outer : frame;
@@ -114,16 +113,16 @@ class PythonWalk {
       return add({.code = kUnreadableCode});
     if (!is_complete_)
       return;
-    const bool has_flag = layout_.call_end == CallEnd::kEntryFlag;
+    const bool has_flag = layout_.has_end_flag != 0;
     const auto mark = static_cast<std::uint8_t>(bytes_[layout_.end_mark]);
-    if (has_flag || mark < kLeastShimOwner)
+    if (has_flag || mark < kPythonLeastShimOwner)
       return add_function(has_flag && mark != 0);
     if (count_ == 0 || last_.ends_call)
       return add({.ends_call = true});
     last_.ends_call = true;
   }
   void add_function(bool ends_call) {
-    const std::uint64_t code = pointer_in(layout_.code) & ~kTagBits;
+    const std::uint64_t code = pointer_in(layout_.code) & ~std::uint64_t{kPythonTagBits};
     if (code != code_) {
       const auto fields = read_code_fields(memory_, layout_, code);
       is_readable_ = fields.has_value() && code > kUnreadableCode;
@@ -148,7 +147,7 @@ class PythonWalk {
   M& memory_;
   const PythonLayout& layout_;
   OnFrame& on_frame_;
-  std::array<std::byte, kFrameBytes> bytes_{};
+  std::array<std::byte, kPythonFrameBytes> bytes_{};
   ScriptFrame last_;  ///< is passed on when it is known whether its call ends
   std::size_t count_ = 0;
   bool is_complete_ = true;
@@ -186,6 +185,8 @@ void for_each_python_state(M& memory, const PythonLayout& layout, const ScriptTh
 template <typename M, typename OnFrame>
 bool walk_python_thread(M& memory, const PythonLayout& layout, const ScriptThread& thread,
                         std::uint64_t& known, OnFrame on_frame) {
+  if (!has_valid_frame(layout))
+    return true;
   PythonWalk<M, OnFrame> walk(memory, layout, on_frame);
   const std::uint64_t newest = pointer_at(memory, thread.runtime + layout.first_interpreter);
   const bool is_only = newest != 0 && pointer_at(memory, newest + layout.next_interpreter) == 0;

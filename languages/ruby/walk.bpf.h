@@ -1,36 +1,12 @@
-// Reads the frames of the current thread in CRuby (layout.h, RubyScript), as languages/ruby/walk.h
-// does.
+// Reads the frames of the current thread in CRuby, as walk.h does.
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
-#include "languages/common/script_memory.bpf.h"
-
-/// Offsets and flags that all known versions share (languages/ruby/layout.h).  The fields of a
-/// frame and of a body are in words.
-enum {
-  kRubyRactors = 8,
-  kRubyFiberBeforeThread = 8,
-  kRubyContext = 80,
-  kRubyMoreOfSetjmp = 160,
-  kRubyBody = 16,
-  kRubyFrameHead = 40,
-  kRubyBodyHead = 96,
-  kRubyInstruction = 0,
-  kRubySequence = 2,
-  kRubyEnvironment = 4,
-  kRubyInstructions = 1,
-  kRubyPath = 8,
-  kRubyLabel = 10,
-  kRubyLine = 11,
-  kRubyEndsCall = 0x20,
-  kRubyIsOfC = 0x80,
-  kRubyKindMask = 0x7fff0001,
-  kRubyDummy = 0x79990001,
-};
+#include "languages/ruby/layout.h"
 
 struct RubySearch {
   struct ScriptScratch* scratch;
-  const struct RubyScript* layout;
+  const struct RubyLayout* layout;
   uint64_t thread_pointer;
   uint64_t ractors, ractor;  ///< the list of ractors, and the next node
   uint64_t threads, state;   ///< the list of a ractor's threads, and the next; 0: none yet
@@ -40,7 +16,7 @@ struct RubySearch {
 /// Returns the execution context of a thread's structure if it is the current thread's and has a VM
 /// stack; otherwise 0.  One that has ended has lost its stack, but keeps what else is compared.
 static __always_inline uint64_t ruby_context(const struct RubySearch* search, uint64_t state) {
-  const struct RubyScript* layout = search->layout;
+  const struct RubyLayout* layout = search->layout;
   const uint64_t native =
       layout->native_thread ? user_word(search->scratch, state + layout->native_thread) : state;
   if (!native || user_word(search->scratch, native + layout->thread_id) != search->thread_pointer)
@@ -53,7 +29,7 @@ static __always_inline uint64_t ruby_context(const struct RubySearch* search, ui
 
 /// Examines the next thread, or starts with the next ractor.
 static long search_ruby_thread(uint32_t i, struct RubySearch* search) {
-  const struct RubyScript* layout = search->layout;
+  const struct RubyLayout* layout = search->layout;
   if (!search->state || search->state == search->threads) {
     if (!search->ractor || search->ractor == search->ractors)
       return 1;
@@ -89,18 +65,19 @@ static __always_inline uint64_t find_ruby_context(struct RubySearch* search, uin
   return search->context;
 }
 
-/// Reads the mark of a body: RubyCodeFields::mark() of languages/ruby/walk.h.  Returns false if it
+/// Reads the mark of a body: RubyCodeFields::mark() of walk.h.  Returns false if it
 /// is unreadable.
 static __always_inline bool read_ruby_mark(struct ScriptScratch* scratch,
-                                           const struct RubyScript* layout, uint64_t body) {
+                                           const struct RubyLayout* layout, uint64_t body) {
   if (body == scratch->last_code)
     return true;
   if (!read_user(scratch, scratch->code, kRubyBodyHead, body))
     return false;
-  const uint32_t line = (uint32_t)scratch->code[kRubyLine] >> (layout->has_tagged_line ? 1 : 0);
-  uint64_t sum = add_to_mark(0, scratch->code[kRubyLabel]);
-  sum = add_to_mark(sum, scratch->code[kRubyPath]);
-  sum = add_to_mark(sum, scratch->code[kRubyInstructions]);
+  const uint32_t line =
+      (uint32_t)code_word(scratch, kRubyLine) >> (layout->has_tagged_line ? 1 : 0);
+  uint64_t sum = add_to_mark(0, code_word(scratch, kRubyLabel));
+  sum = add_to_mark(sum, code_word(scratch, kRubyPath));
+  sum = add_to_mark(sum, code_word(scratch, kRubyInstructions));
   scratch->last_mark = add_to_mark(sum, line) >> 32 << 32;
   scratch->last_code = body;
   return true;
@@ -120,7 +97,7 @@ static __always_inline bool start_ruby_context(struct ScriptScratch* scratch, ui
 
 /// Returns the execution context of the fiber that has resumed another one; 0 if there is none.
 static __always_inline uint64_t resuming_ruby_context(struct ScriptScratch* scratch,
-                                                      const struct RubyScript* layout,
+                                                      const struct RubyLayout* layout,
                                                       uint64_t context) {
   for (uint32_t more = 0; more <= kRubyMoreOfSetjmp; more += kRubyMoreOfSetjmp) {
     const uint64_t fiber = user_word(scratch, context + layout->previous + more);
@@ -133,7 +110,7 @@ static __always_inline uint64_t resuming_ruby_context(struct ScriptScratch* scra
 }
 
 static long take_ruby_frame(uint32_t i, struct ScriptWalk* walk) {
-  const struct RubyScript* layout = &walk->layout->ruby;
+  const struct RubyLayout* layout = &walk->layout->ruby;
   struct ScriptScratch* scratch = walk->scratch;
   if (scratch->count >= kMaxScriptFrames)
     return 1;
@@ -148,8 +125,8 @@ static long take_ruby_frame(uint32_t i, struct ScriptWalk* walk) {
     return 1;
   }
   scratch->at += layout->frame_bytes;
-  const uint64_t sequence = scratch->frame[kRubySequence];
-  const uint64_t environment = scratch->frame[kRubyEnvironment];
+  const uint64_t sequence = frame_word(scratch, kRubySequence);
+  const uint64_t environment = frame_word(scratch, kRubyEnvironment);
   if (!sequence || !environment)
     return 0;
   const uint64_t flags = user_word(scratch, environment);
@@ -158,23 +135,23 @@ static long take_ruby_frame(uint32_t i, struct ScriptWalk* walk) {
   const uint64_t end = flags & kRubyEndsCall ? PE_SCRIPT_ENDS_CALL : 0;
   const uint64_t body = flags ? user_word(scratch, sequence + kRubyBody) : 0;
   if (!body || !read_ruby_mark(scratch, layout, body))
-    add_script_frame(scratch, kScriptUnreadable | end, 0, 0);
+    add_script_frame(scratch, PE_UNREADABLE_CODE | end, 0, 0);
   else
     add_script_frame(scratch, (body & ~PE_SCRIPT_ENDS_CALL) | end, scratch->last_mark,
-                     scratch->frame[kRubyInstruction] - scratch->code[kRubyInstructions]);
+                     frame_word(scratch, kRubyInstruction) - code_word(scratch, kRubyInstructions));
   return 0;
 }
 
 /// Adds the frames of the current thread in Ruby.
-__attribute__((noinline)) int walk_ruby(const struct ScriptLayout* layout,
+__attribute__((noinline)) int walk_ruby(const struct ProcessScript* script,
                                         struct ScriptScratch* scratch, uint32_t tid) {
-  if (!layout || !scratch)
+  if (!script || !scratch)
     return 0;
-  struct RubySearch search = {.scratch = scratch, .layout = &layout->ruby};
-  const uint64_t context = find_ruby_context(&search, layout->runtime, tid);
+  struct RubySearch search = {.scratch = scratch, .layout = &script->layout.ruby};
+  const uint64_t context = find_ruby_context(&search, script->runtime, tid);
   if (!start_ruby_context(scratch, context))
     return 0;
-  struct ScriptWalk walk = {.scratch = scratch, .layout = layout};
+  struct ScriptWalk walk = {.scratch = scratch, .layout = &script->layout};
   bpf_loop(2 * kMaxScriptFrames, take_ruby_frame, &walk, 0);
   scratch->is_cut = scratch->at < scratch->end;
   return 0;

@@ -19,7 +19,6 @@
 #include <span>
 
 #include "languages/common/frame.h"
-#include "languages/common/read.h"
 #include "languages/ruby/layout.h"
 
 namespace pe::languages {
@@ -40,16 +39,16 @@ struct RubyCodeFields {
 template <typename M>
 std::optional<RubyCodeFields> read_ruby_fields(M& memory, const RubyLayout& layout,
                                                std::uint64_t body) {
-  std::array<std::byte, ruby::kBodyHead> bytes;
+  std::array<std::byte, kRubyBodyHead> bytes;
   if (!memory.read(body, bytes))
     return std::nullopt;
   RubyCodeFields fields;
-  std::memcpy(&fields.path, bytes.data() + ruby::kPath, sizeof fields.path);
-  std::memcpy(&fields.label, bytes.data() + ruby::kLabel, sizeof fields.label);
-  std::memcpy(&fields.instructions, bytes.data() + ruby::kInstructions, sizeof fields.instructions);
-  std::memcpy(&fields.size, bytes.data() + ruby::kSize, sizeof fields.size);
-  std::memcpy(&fields.first_line, bytes.data() + ruby::kLine, sizeof fields.first_line);
-  fields.first_line >>= layout.has_tagged_line ? 1U : 0U;  // an Integer's lowest bit is a tag
+  std::memcpy(&fields.path, bytes.data() + kRubyPath, sizeof fields.path);
+  std::memcpy(&fields.label, bytes.data() + kRubyLabel, sizeof fields.label);
+  std::memcpy(&fields.instructions, bytes.data() + kRubyInstructions, sizeof fields.instructions);
+  std::memcpy(&fields.size, bytes.data() + kRubySize, sizeof fields.size);
+  std::memcpy(&fields.first_line, bytes.data() + kRubyLine, sizeof fields.first_line);
+  fields.first_line >>= layout.has_tagged_line != 0 ? 1U : 0U;  // an Integer's lowest bit is a tag
   return fields;
 }
 
@@ -65,19 +64,18 @@ std::uint64_t ruby_context(M& memory, const RubyLayout& layout, std::uint64_t st
     return 0;
   const std::uint64_t context = pointer_at(memory, state + layout.context);
   const bool is_running = context != 0 && pointer_at(memory, context + layout.thread) == state &&
-                          pointer_at(memory, context + ruby::kStack) != 0;
+                          pointer_at(memory, context + kRubyStack) != 0;
   return is_running ? context : 0;
 }
 
 /// Returns the execution context of the fiber that has resumed another one; 0 if there is none.
 template <typename M>
 std::uint64_t resuming_ruby_context(M& memory, const RubyLayout& layout, std::uint64_t context) {
-  for (const std::uint32_t more : {0U, ruby::kMoreOfSetjmp}) {
+  for (std::uint32_t more = 0; more <= kRubyMoreOfSetjmp; more += kRubyMoreOfSetjmp) {
     const std::uint64_t fiber = pointer_at(memory, context + layout.previous + more);
-    const std::uint64_t found = fiber + ruby::kContext;
+    const std::uint64_t found = fiber + kRubyContext;
     // A context leads back to its fiber, so nothing else is mistaken for one.
-    if (fiber != 0 &&
-        pointer_at(memory, found + layout.thread - ruby::kFiberBeforeThread) == fiber &&
+    if (fiber != 0 && pointer_at(memory, found + layout.thread - kRubyFiberBeforeThread) == fiber &&
         pointer_at(memory, found + layout.thread) == pointer_at(memory, context + layout.thread))
       return found;
   }
@@ -90,7 +88,7 @@ std::uint64_t find_ruby_thread(M& memory, const RubyLayout& layout, const Script
   constexpr int kMostRactors = 1024, kMostThreads = 16'384;
   int threads = 0;
   const std::uint64_t vm = pointer_at(memory, thread.runtime);
-  const std::uint64_t ractors = vm + ruby::kRactors;
+  const std::uint64_t ractors = vm + kRubyRactors;
   std::uint64_t ractor = vm != 0 ? pointer_at(memory, ractors) : 0;
   for (int i = 0; ractor != 0 && ractor != ractors && i < kMostRactors; ++i) {
     const std::uint64_t list = ractor - layout.next_ractor + layout.threads;
@@ -145,13 +143,13 @@ class RubyWalk {
   }
 
   bool add_frame(std::uint64_t at) {
-    std::array<std::uint64_t, ruby::kFrameHead / sizeof(std::uint64_t)> words{};
+    std::array<std::uint64_t, kRubyFrameHead / sizeof(std::uint64_t)> words{};
     if (!memory_.read(at, std::as_writable_bytes(std::span(words)))) {
       add({.code = kUnreadableCode});
       return false;
     }
     const auto word = [&words](std::uint32_t offset) { return words[offset / sizeof words[0]]; };
-    const std::uint64_t sequence = word(ruby::kSequence), environment = word(ruby::kEnvironment);
+    const std::uint64_t sequence = word(kRubySequence), environment = word(kRubyEnvironment);
     if (sequence == 0 || environment == 0)
       return true;
     const std::uint64_t flags = pointer_at(memory_, environment);
@@ -159,10 +157,10 @@ class RubyWalk {
       add({.code = kUnreadableCode});
       return true;
     }
-    if ((flags & ruby::kIsOfC) != 0 || (flags & ruby::kKindMask) == ruby::kDummy)
+    if ((flags & kRubyIsOfC) != 0 || (flags & kRubyKindMask) == kRubyDummy)
       return true;
-    add_function(pointer_at(memory_, sequence + ruby::kBody), word(ruby::kInstruction),
-                 (flags & ruby::kEndsCall) != 0);
+    add_function(pointer_at(memory_, sequence + kRubyBody), word(kRubyInstruction),
+                 (flags & kRubyEndsCall) != 0);
     return true;
   }
   void add_function(std::uint64_t body, std::uint64_t instruction, bool ends_call) {

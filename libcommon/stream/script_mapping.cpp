@@ -112,13 +112,6 @@ std::optional<ScriptFunction> parse_script_path(std::string_view path) {
                         static_cast<ScriptKind>(kind - kKinds.begin())};
 }
 
-bool is_jvm(std::string_view path) { return file_name(path) == "libjvm.so"; }
-
-bool may_be_node(std::string_view path) {
-  return path.starts_with('/') && !path.starts_with("//") &&
-         file_name(path).find("node") != std::string_view::npos;
-}
-
 bool is_script_mapping(const Record& record) {
   if (record.type != PERF_RECORD_MMAP2)
     return false;

@@ -71,11 +71,6 @@ constexpr std::uint64_t script_address(std::uint32_t number) noexcept {
 std::string script_path(const ScriptFunction& function);
 /// Returns the function of a mapping's path; nullopt if it has another form.
 std::optional<ScriptFunction> parse_script_path(std::string_view path);
-/// Returns whether a mapped file is the library of a runtime that has code in memory without a
-/// file, and frames of its own: a HotSpot JVM.
-bool is_jvm(std::string_view path);
-/// Returns whether a mapped file may have V8 of Node, by its name.
-bool may_be_node(std::string_view path);
 /// Returns whether a record is such a mapping.
 bool is_script_mapping(const Record& record);
 

@@ -156,7 +156,7 @@ class LoadedObject final : public BpfObject {
   void attach_to_switches() override;
   void detach() override { attached_.clear(), counter_links_.clear(); }
   bool add_target(std::uint32_t tgid, TargetStart start) override;
-  bool set_script(std::uint32_t tgid, const ScriptLayout& layout) override;
+  bool set_script(std::uint32_t tgid, const ProcessScript& script) override;
   void forget_script(std::uint32_t tgid) override;
   bool add_script_file(const ScriptFileKey& key, const ScriptFile& file) override;
 
@@ -252,9 +252,9 @@ bool LoadedObject::add_target(std::uint32_t tgid, TargetStart start) {
   return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.targets), &tgid, &value, BPF_ANY) == 0;
 }
 
-bool LoadedObject::set_script(std::uint32_t tgid, const ScriptLayout& layout) {
+bool LoadedObject::set_script(std::uint32_t tgid, const ProcessScript& script) {
   skeleton_->bss->has_scripts = 1;
-  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.scripts), &tgid, &layout, BPF_ANY) == 0;
+  return bpf_map_update_elem(bpf_map__fd(skeleton_->maps.scripts), &tgid, &script, BPF_ANY) == 0;
 }
 
 void LoadedObject::forget_script(std::uint32_t tgid) {

@@ -125,7 +125,7 @@ class BpfObject : public TableStore {
 
   /// From now on samples of the process come with the stacks of its interpreter.  Returns false if
   /// there are too many such processes.
-  virtual bool set_script(std::uint32_t tgid, const ScriptLayout& layout) = 0;
+  virtual bool set_script(std::uint32_t tgid, const ProcessScript& script) = 0;
   /// Does nothing if the process is not known.
   virtual void forget_script(std::uint32_t tgid) = 0;
   /// From now on samples of all processes that run this program come with those stacks.  Returns

@@ -24,9 +24,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "languages/registry.h"
+
 #ifdef __cplusplus
 #include <cstdint>
 namespace pe::unwind {
+using languages::ScriptLayout;
 using std::int32_t;
 using std::uint16_t;
 using std::uint32_t;
@@ -123,58 +126,14 @@ struct ProcessMappings {
 enum {
   kMaxScripts = 1024,  ///< processes
   kMaxScriptFiles = 256,
-  kScriptFrameBytes = 80,  ///< all fields of a frame are within them
-  kScriptCodeBytes = 96,   ///< the used fields of a code object are within them
-  kScriptShimOwner = 3,    ///< the least end mark of a frame that only ends a call
-  kScriptTagBits = 3,      ///< of a frame's pointer to its code; they do not belong to it
 };
 
-/// Selects the program that walks the frames.
-enum ScriptLanguage { kScriptPython, kScriptPhp, kScriptRuby };
-
-/// Where CPython keeps its threads and their frames (languages/python/layout.h).  Offsets are in
-/// bytes, those within a frame multiples of 8, except the end mark's.
-struct PythonScript {
-  uint32_t first_interpreter, next_interpreter;
-  uint32_t first_thread, next_thread;
-  uint32_t thread_id;  ///< the base of the segment FS
-  uint32_t frame, has_c_frame, frame_of_c_frame;
-  uint32_t code, caller, instruction;
-  uint32_t end_mark;      ///< one byte
-  uint32_t has_end_flag;  ///< the mark of the last frame of a call is not 0; else a shim follows
-  uint32_t code_start;    ///< in a code object: the next five count from here
-  uint32_t file, short_name, name, line_table;
-  uint32_t first_line;  ///< four bytes
-  uint32_t text_hash;   ///< in a text
-};
-
-/// Where PHP keeps the file and the line of a function (languages/php/layout.h), in bytes.
-struct PhpScript {
-  uint32_t file, first_line;
-};
-
-/// Where CRuby keeps its threads and their frames (languages/ruby/layout.h).  Offsets are in bytes.
-struct RubyScript {
-  uint32_t next_ractor, threads;
-  uint32_t context;
-  uint32_t native_thread;     ///< 0: the thread's structure itself
-  uint32_t thread_id;         ///< the base of the segment FS
-  uint32_t thread, previous;  ///< in an execution context
-  uint32_t frame_bytes;
-  uint32_t has_tagged_line;
-};
-
-/// Where an interpreter keeps its threads and their frames; by tgid.
-struct ScriptLayout {
-  uint64_t runtime;   ///< avma of its state
-  uint32_t binary;    ///< a number that user space has given to the interpreter's file
-  uint32_t language;  ///< ScriptLanguage: the valid member
-  uint64_t parent;    ///< tgid of the process that has forked this one; 0: unknown
-  union {
-    struct PythonScript python;
-    struct PhpScript php;
-    struct RubyScript ruby;
-  };
+/// The interpreter of a process; by tgid.
+struct ProcessScript {
+  uint64_t runtime;  ///< avma of its state
+  uint64_t parent;   ///< tgid of the process that has forked this one; 0: unknown
+  uint32_t binary;   ///< a number that user space has given to the interpreter's file
+  struct ScriptLayout layout;
 };
 
 /// Identifies a file, as stat(2) does, but with the kernel's form of the device.
@@ -186,13 +145,12 @@ struct ScriptFileKey {
 /// A program or library with an interpreter.  By it the kernel finds the interpreter of a process
 /// that user space does not know yet.
 struct ScriptFile {
-  struct ScriptLayout layout;  ///< its `runtime` is a svma
-  uint64_t code_svma;          ///< the lowest svma of code: a program's is at mm->start_code
-  uint64_t code_offset;        ///< where the file has that code
+  struct ProcessScript script;  ///< its `runtime` is a svma
+  uint64_t code_svma;           ///< the lowest svma of code: a program's is at mm->start_code
+  uint64_t code_offset;         ///< where the file has that code
 };
 
 #ifdef __cplusplus
-static_assert(sizeof(PythonScript) == 80);
 static_assert(sizeof(RuleEntry) == 8 && sizeof(Mapping) == 32);
 static_assert(sizeof(ProcessMappings) == 40 + 32 * kMaxMappings);
 }  // namespace pe::unwind

@@ -14,11 +14,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
+#include "languages/common/frame.h"
 #include "recording/bpf/maps.bpf.h"
 
 enum {
   kStepsPerCheck = 64,
-  kMostFaults = 32,
+  kMostFaults = PE_MOST_FAILED_READS,
   kFreeNs = 100 * 1000,
   kMostNativeNs = 500 * 1000,
   kMostScriptNs = 2000 * 1000,

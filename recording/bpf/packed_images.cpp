@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#include "languages/registry.h"
 #include "recording/bpf/kernel_rule.h"
 #include "stream/proc/own_rights.h"
-#include "stream/script_mapping.h"
 #include "unwind/cfi/unwind_table.h"
 
 namespace pe::unwind {
@@ -29,6 +30,11 @@ CodeRange range_of(const FlatCodes& codes, std::span<const objects::Segment> seg
     range.end_svma = std::max(range.end_svma, (end + kPageMask) & ~kPageMask);
   }
   return range;
+}
+
+bool may_have_embedded_code(std::string_view path) {
+  const languages::Language* const machine = languages::machine_of(path);
+  return machine != nullptr && machine->has_embedded_code;
 }
 
 }  // namespace
@@ -106,7 +112,7 @@ PackedImage PackedImages::open(const stream::Mapping& mapping, std::uint32_t pid
 
 void PackedImages::prepare(const std::string& path) {
   const auto program = objects::open_program(path);
-  if (!program || !stream::may_be_node(program->path))
+  if (!program || !may_have_embedded_code(program->path))
     return;
   const auto identity = objects::identity_of(program->image);
   if (identity && !prepared_.contains(*identity))
@@ -117,7 +123,7 @@ PackedImage PackedImages::pack_file(const std::string& path, const objects::Imag
   if (is_full())
     return {.kind = PackedImage::Kind::kLeftOut};
   PackedImage packed = pack_image(image);
-  if (stream::may_be_node(path)) {
+  if (may_have_embedded_code(path)) {
     packed.of_runtime = objects::find_embedded_code(image);
     packed.segments = {image.segments().begin(), image.segments().end()};
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "stream/script_mapping.h"
+#include "languages/registry.h"
 
 namespace pe::unwind {
 namespace {
@@ -149,9 +149,9 @@ ProcessMap Builder::take() {
 
 ProcessMap map_of(const stream::AddressSpace& space, std::uint32_t pid, PackedImages& images) {
   const auto is_of_runtime = [&](const stream::Mapping& mapping) {
-    if (stream::is_jvm(mapping.file->path))
-      return true;
-    return stream::may_be_node(mapping.file->path) && images.of(mapping, pid).of_runtime.end > 0;
+    const languages::Language* const machine = languages::machine_of(mapping.file->path);
+    return machine != nullptr &&
+           (!machine->has_embedded_code || images.of(mapping, pid).of_runtime.end > 0);
   };
   const bool has_runtime = std::ranges::any_of(
       space.all(), [&](const auto& item) { return is_of_runtime(item.second); });

@@ -83,16 +83,12 @@ enum RecordKind {
   /// ... and the stack in the thread's interpreter: two words for each frame, as in
   /// recording/signal/script_words.h.  The sample itself follows, with the same thread and time.
   /// `stop` is kStopTooDeep if outer frames are missing, `ip` is the interpreter's
-  /// ScriptLayout::runtime, `cookie` is its ScriptLayout::binary, and `period` is its
-  /// ScriptLayout::parent.
+  /// ProcessScript::runtime, `cookie` is its ProcessScript::binary, and `period` is its
+  /// ProcessScript::parent.
   /// Of switches and wakers, the stack is part of `user_stack`, which is new, and not in the
   /// record.
   kRecordScript,
 };
-
-/// A bit of a code object's word: C has called the interpreter's loop for this frame.
-#define PE_SCRIPT_ENDS_CALL 0x8000000000000000ULL
-enum { kScriptUnreadable = 1 };  ///< a code object's word, if the frame was unreadable
 
 /// Selects the samples, and switches, that come with registers and a piece of the stack.
 enum PassOn {

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "base/text.h"
-#include "recording/bpf/script_layout.h"
+#include "languages/common/interpreter.h"
 #include "recording/signal/script_words.h"
 
 namespace pe::recording {
@@ -36,10 +36,14 @@ languages::ScriptReader::Found found_script(const unwind::SampleRecord& record) 
 
 void ScriptPublisher::publish(languages::ScriptReader& reader, unwind::BpfObject& object) {
   for (const languages::ScriptReader::File& file : reader.take_files())
-    if (const auto layout = kernel_layout(file.layout, file.runtime, file.number))
-      object.add_script_file(
-          {.inode = file.inode, .device = kernel_device(file.device)},
-          {.layout = *layout, .code_svma = file.code, .code_offset = file.code_offset});
+    if (languages::kernel_reads(file.layout))
+      object.add_script_file({.inode = file.inode, .device = kernel_device(file.device)},
+                             {.script = {.runtime = file.runtime,
+                                         .parent = 0,
+                                         .binary = static_cast<std::uint32_t>(file.number),
+                                         .layout = file.layout},
+                              .code_svma = file.code,
+                              .code_offset = file.code_offset});
   for (const std::uint32_t pid : reader.take_changed())
     publish_process(reader, pid, object);
 }
@@ -50,8 +54,11 @@ void ScriptPublisher::publish_process(languages::ScriptReader& reader, std::uint
   const languages::ScriptProcess* const script = reader.process(pid);
   if (script == nullptr)
     return object.forget_script(pid);
-  const auto layout = kernel_layout(script->layout(), script->runtime(), reader.file_of(pid));
-  if (!layout || !object.set_script(pid, *layout))
+  const unwind::ProcessScript sent{.runtime = script->runtime(),
+                                   .parent = 0,
+                                   .binary = static_cast<std::uint32_t>(reader.file_of(pid)),
+                                   .layout = script->layout()};
+  if (!languages::kernel_reads(sent.layout) || !object.set_script(pid, sent))
     ++left_out_;
 }
 

@@ -1,13 +1,10 @@
-// Reads the stack of the current thread in its interpreter (layout.h, ScriptLayout), and sends it.
+// Reads the stack of the current thread in its interpreter (layout.h, ProcessScript), and sends it.
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
 #include "recording/bpf/limits.bpf.h"
 // The walks of languages use what the walker declares.
-#include "languages/common/script_memory.bpf.h"
-#include "languages/php/walk.bpf.h"
-#include "languages/python/walk.bpf.h"
-#include "languages/ruby/walk.bpf.h"
+#include "languages/common/walk.bpf.h"
 
 static __always_inline const struct ScriptFile* script_file(const struct file* file) {
   const struct inode* inode = BPF_CORE_READ(file, f_inode);
@@ -19,9 +16,9 @@ static __always_inline const struct ScriptFile* script_file(const struct file* f
 /// Notes the interpreter of a process, which is that file's.
 static __always_inline void note_script(uint32_t tgid, const struct ScriptFile* file,
                                         uint64_t bias) {
-  struct ScriptLayout layout = file->layout;
-  layout.runtime += bias;
-  bpf_map_update_elem(&scripts, &tgid, &layout, BPF_NOEXIST);
+  struct ProcessScript script = file->script;
+  script.runtime += bias;
+  bpf_map_update_elem(&scripts, &tgid, &script, BPF_NOEXIST);
 }
 
 /// Called for the mapping that a thread executes.
@@ -39,12 +36,12 @@ static long note_library(struct task_struct* task, struct vm_area_struct* mappin
 
 /// A forked process has its parent's interpreter.
 static __always_inline void fork_script(uint32_t parent, uint32_t child) {
-  const struct ScriptLayout* known = bpf_map_lookup_elem(&scripts, &parent);
+  const struct ProcessScript* known = bpf_map_lookup_elem(&scripts, &parent);
   if (!known)
     return;
-  struct ScriptLayout layout = *known;
-  layout.parent = parent;
-  bpf_map_update_elem(&scripts, &child, &layout, BPF_NOEXIST);
+  struct ProcessScript script = *known;
+  script.parent = parent;
+  bpf_map_update_elem(&scripts, &child, &script, BPF_NOEXIST);
 }
 
 /// Finds the interpreter in the process's program.  Returns false if it has none that is known.
@@ -59,7 +56,7 @@ static __always_inline bool find_program_script(struct task_struct* task) {
 
 /// Finds the interpreter of a process that user space does not know yet, if it is in the process's
 /// program, or in the code that the current thread executes.  Null if there is none.
-static __always_inline const struct ScriptLayout* find_script(struct task_struct* task) {
+static __always_inline const struct ProcessScript* find_script(struct task_struct* task) {
   if (!has_script_files)
     return 0;
   const uint32_t tgid = task->tgid;
@@ -69,25 +66,14 @@ static __always_inline const struct ScriptLayout* find_script(struct task_struct
 }
 
 /// Reads the stack of the current thread in its interpreter.  Returns the number of frames.
-static __always_inline uint32_t read_script(const struct ScriptLayout* layout,
+static __always_inline uint32_t read_script(const struct ProcessScript* script,
                                             struct ScriptScratch* own, uint32_t tgid,
                                             uint32_t tid) {
   start_limits(&own->limits, kMostScriptNs);
   own->count = own->is_cut = own->has_new = 0;
   own->at = own->last_code = 0;
   own->tgid = tgid;
-  switch (layout->language) {
-    case kScriptPython:
-      walk_python(layout, own, tid);
-      break;
-    case kScriptPhp:
-      if (tid == tgid)
-        walk_php(layout, own);
-      break;
-    case kScriptRuby:
-      walk_ruby(layout, own, tid);
-      break;
-  }
+  walk_interpreter(script, own, tid);
   finish_limits(&own->limits);
   if (own->limits.ended_by)
     own->is_cut = 1;
@@ -103,13 +89,13 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
     return 0;
   const uint32_t tgid = scratch->record.tgid;
   const uint32_t cpu = bpf_get_smp_processor_id();
-  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
+  const struct ProcessScript* script = bpf_map_lookup_elem(&scripts, &tgid);
   struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
-  if (!layout)
-    layout = find_script(bpf_get_current_task_btf());
-  if (!layout || !own)
+  if (!script)
+    script = find_script(bpf_get_current_task_btf());
+  if (!script || !own)
     return 0;
-  const uint32_t count = read_script(layout, own, tgid, scratch->record.tid);
+  const uint32_t count = read_script(script, own, tgid, scratch->record.tid);
   if (count == 0)
     return 0;
   own->record = scratch->record;
@@ -117,9 +103,9 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   own->record.length = 2 * count;
   own->record.kernel_frames = 0;
   own->record.kernel_stack = 0;
-  own->record.ip = layout->runtime;
-  own->record.cookie = layout->binary;
-  own->record.period = layout->parent;
+  own->record.ip = script->runtime;
+  own->record.cookie = script->binary;
+  own->record.period = script->parent;
   own->record.stop = own->is_cut ? kStopTooDeep : kStopEndOfStack;
   // Names must be read while functions exist.
   return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16,
@@ -156,11 +142,11 @@ __attribute__((noinline)) int append_script(struct Scratch* scratch) {
     return 0;
   const struct task_struct* task = bpf_get_current_task_btf();
   const uint32_t tgid = task->tgid, cpu = bpf_get_smp_processor_id();
-  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
+  const struct ProcessScript* script = bpf_map_lookup_elem(&scripts, &tgid);
   struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
-  if (!layout || !own)
+  if (!script || !own)
     return 0;
-  const uint32_t count = read_script(layout, own, tgid, task->pid);
+  const uint32_t count = read_script(script, own, tgid, task->pid);
   if (own->is_cut)
     scratch->header_bits |= kHeaderScriptCut;
   struct Appending appending = {.to = scratch, .from = own};
@@ -181,16 +167,16 @@ __attribute__((noinline)) int append_script(struct Scratch* scratch) {
 __attribute__((noinline)) int tell_script(uint32_t number) {
   const struct task_struct* task = bpf_get_current_task_btf();
   const uint32_t tgid = task->tgid;
-  const struct ScriptLayout* layout = bpf_map_lookup_elem(&scripts, &tgid);
-  if (!layout)
+  const struct ProcessScript* script = bpf_map_lookup_elem(&scripts, &tgid);
+  if (!script)
     return 0;
   const struct SampleRecord record = {.kind = kRecordScript,
                                       .time_ns = bpf_ktime_get_ns(),
                                       .tgid = tgid,
                                       .tid = task->pid,
                                       .user_stack = number,
-                                      .ip = layout->runtime,
-                                      .period = layout->parent,
-                                      .cookie = layout->binary};
+                                      .ip = script->runtime,
+                                      .period = script->parent,
+                                      .cookie = script->binary};
   return bpf_ringbuf_output(&ring, (void*)&record, sizeof record, BPF_RB_FORCE_WAKEUP);
 }

@@ -30,14 +30,14 @@
 #include <limits>
 
 #include "base/clock.h"
-#include "languages/common/layout.h"
+#include "languages/registry.h"
 #include "recording/inprocess/runtime/tick.h"
 #include "stream/records/record.h"
 #include "stream/records/sample.h"
 
 namespace pe::inprocess {
 
-inline constexpr std::uint64_t kMagic = 0x36676e6973637065;  ///< "epcsing6", the layout's version
+inline constexpr std::uint64_t kMagic = 0x37676e6973637065;  ///< "epcsing7", the layout's version
 
 /// In /proc/PID/maps the file is "/memfd:<this>".
 inline constexpr const char* kMemoryName = "pe-sampler";

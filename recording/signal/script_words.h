@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kRecordScript = 0x5045fffd;
 inline constexpr std::uint16_t kMiscScriptCut = 1;
 
 using ScriptWords = std::array<std::uint64_t, 2>;
-inline constexpr std::uint64_t kScriptEndsCall = std::uint64_t{1} << 63U;
+inline constexpr std::uint64_t kScriptEndsCall = PE_SCRIPT_ENDS_CALL;
 inline constexpr unsigned kScriptMarkShift = 32;
 
 constexpr ScriptWords script_words(const languages::ScriptFrame& frame) noexcept {

@@ -6,8 +6,8 @@
 #include <span>
 #include <variant>
 
-#include "languages/java/java_rules.h"
-#include "languages/java/scopes.h"
+#include "languages/java/code.h"
+#include "languages/java/walk.h"
 #include "require.h"
 #include "support/fake_java.h"
 

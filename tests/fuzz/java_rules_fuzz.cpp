@@ -1,7 +1,7 @@
 // Reads any bytes as code of a HotSpot JVM.  The first four give the frame's words, and where the
 // frame is complete.  Each instruction has a rule by which a walk goes up.
 // SPDX-License-Identifier: MIT
-#include "languages/java/java_rules.h"
+#include "languages/java/walk.h"
 
 #include <algorithm>
 #include <span>

@@ -353,7 +353,7 @@ std::string ruby_memory(std::uint64_t version) {
   const std::vector<FakeRuby::Line> lines{{0, 10}, {3, 12}, {60, 9}};
   const auto inner = fake.code("block in run", "/srv/a.rb", 9, 80, lines);
   const auto outer = fake.code("run", "/srv/a.rb", 3, 8, std::span(lines).first(2));
-  fake.put(fake.body_of(outer) + pe::languages::ruby::kPath, fake.path("/srv/b.rb", true));
+  fake.put(fake.body_of(outer) + pe::languages::kRubyPath, fake.path("/srv/b.rb", true));
   fake.thread(std::vector<FakeRuby::Frame>{{inner, 70, FakeRuby::kMethod | FakeRuby::kEndsCall},
                                            {0, 0, FakeRuby::kOfC},
                                            {outer, 4},

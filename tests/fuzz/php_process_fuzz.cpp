@@ -5,7 +5,7 @@
 #include <span>
 #include <variant>
 
-#include "languages/common/process.h"
+#include "languages/common/script_reader.h"
 #include "recording/signal/script_words.h"
 #include "require.h"
 #include "support/fake_php.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "languages/node/v8_rules.h"
+#include "languages/node/walk.h"
 #include "require.h"
 #include "support/fake_v8.h"
 

@@ -13,9 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "languages/java/layout.h"
+#include "languages/java/binary.h"
 #include "languages/java/process.h"
-#include "languages/java/structs.h"
 
 namespace pe::testing {
 

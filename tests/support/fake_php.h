@@ -13,10 +13,9 @@
 #include <variant>
 #include <vector>
 
-#include "languages/common/binary.h"
+#include "languages/common/interpreter.h"
 #include "languages/common/memory.h"
-#include "languages/common/process.h"
-#include "languages/php/layout.h"
+#include "languages/common/script_reader.h"
 
 namespace pe::testing {
 
@@ -29,9 +28,7 @@ class FakePhp {
   static constexpr std::uint64_t kNowhere = 0x4000'0000;
 
   explicit FakePhp(std::uint64_t version)
-      : version_(version),
-        bytes_(0x400),
-        layout_(std::get<languages::PhpLayout>(languages::php_layout(version))) {}
+      : version_(version), bytes_(0x400), layout_(layout_of(version).php) {}
 
   [[nodiscard]] const languages::PhpLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
@@ -52,10 +49,14 @@ class FakePhp {
   }
   /// The interpreter's file: its svma are `kBase` lower.
   static languages::ScriptBinary binary(std::uint64_t version) {
-    return {.language = languages::ScriptLanguage::kPhp,
+    return {.language = languages::kScriptPhp,
             .runtime = kGlobals - kBase,
             .version = version,
             .loop = {{0x100, 0x200}}};
+  }
+  [[nodiscard]] static languages::ScriptLayout layout_of(std::uint64_t version) {
+    languages::Memory none([](auto, auto) { return std::size_t{0}; });
+    return std::get<languages::ScriptLayout>(languages::script_layout(none, binary(version), 0));
   }
   /// Reads the memory as it is at that time.  The FakePhp must outlive it.
   [[nodiscard]] languages::ScriptProcess process() const {
@@ -119,7 +120,7 @@ class FakePhp {
     put(instruction + languages::kPhpLine, line);
     put(frame + languages::kPhpInstruction, instruction);
     put(frame + languages::kPhpFunction, function);
-    put(frame + languages::kPhpCallInfo, is_top ? languages::kPhpTop : 0U);
+    put(frame + languages::kPhpCallInfo, is_top ? std::uint32_t{languages::kPhpTop} : 0U);
     if (stack.outermost == 0)
       stack.innermost = frame;
     else

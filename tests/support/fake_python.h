@@ -12,11 +12,10 @@
 #include <variant>
 #include <vector>
 
-#include "languages/common/binary.h"
-#include "languages/common/layout.h"
+#include "languages/common/interpreter.h"
 #include "languages/common/memory.h"
-#include "languages/common/process.h"
-#include "languages/python/layout.h"
+#include "languages/common/script_reader.h"
+#include "languages/registry.h"
 
 namespace pe::testing {
 
@@ -34,9 +33,15 @@ class FakePython {
     if (version >> 16U >= k313 >> 16U)
       publish(version);
     auto memory = this->memory();
-    layout_ =
-        std::get<languages::PythonLayout>(languages::python_layout(memory, version, kRuntime));
+    layout_ = std::get<languages::ScriptLayout>(layout_of(memory, version)).python;
     add_interpreter();
+  }
+
+  /// Returns the layout of that version, or why it is unknown.
+  static std::variant<languages::ScriptLayout, std::string> layout_of(languages::Memory& memory,
+                                                                      std::uint64_t version) {
+    return languages::script_layout(memory, {.runtime = kRuntime, .version = version, .loop = {}},
+                                    0);
   }
 
   /// Adds a newer interpreter, which gets the threads from now on.
@@ -70,7 +75,9 @@ class FakePython {
     return std::get<languages::ScriptProcess>(languages::ScriptProcess::open(
         [this](auto avma, auto into) { return read(avma, into); }, binary, kBase));
   }
-  [[nodiscard]] languages::ScriptLayout script_layout() const { return {.python = layout_}; }
+  [[nodiscard]] languages::ScriptLayout script_layout() const {
+    return {.language = languages::kScriptPython, .python = layout_};
+  }
 
   template <typename T>
   void put(std::uint64_t avma, T value) {
@@ -105,7 +112,7 @@ class FakePython {
     const std::uint64_t lines = room(layout_.bytes_data + table.size());
     put(lines + layout_.bytes_size, std::uint64_t{table.size()});
     std::memcpy(bytes_.data() + (lines + layout_.bytes_data - kBase), table.data(), table.size());
-    const std::uint64_t avma = room(languages::kCodeBytes);
+    const std::uint64_t avma = room(languages::kPythonCodeBytes);
     put(avma, std::uint64_t{2});  // the count of its references
     put(avma + layout_.name - 8, name);
     put(avma + layout_.name, name);
@@ -125,7 +132,7 @@ class FakePython {
     put(frame + layout_.instruction, code + layout_.instructions + offset);
     if (!ends_call)
       return;
-    if (layout_.call_end == languages::CallEnd::kEntryFlag)
+    if (layout_.has_end_flag != 0)
       put(frame + layout_.end_mark, std::uint8_t{1});
     else
       add_shim(stack);
@@ -138,7 +145,7 @@ class FakePython {
     put(state + layout_.next_thread, std::exchange(last_thread_, state));
     put(state + layout_.thread_id, thread_pointer);
     std::uint64_t frame = stack.innermost;
-    if (layout_.has_c_frame) {
+    if (layout_.has_c_frame != 0) {
       frame = room(32);
       put(frame + layout_.frame_of_c_frame, stack.innermost);
     }
@@ -153,7 +160,7 @@ class FakePython {
     std::uint64_t outer = 0;
     std::memcpy(&outer, bytes_.data() + (state + layout_.frame - kBase), sizeof outer);
     put(c_frame + layout_.frame_of_c_frame, older.innermost);
-    put(c_frame + layout_.frame_of_c_frame + languages::kPreviousOfCFrame, outer);
+    put(c_frame + layout_.frame_of_c_frame + languages::kPythonPreviousOfCFrame, outer);
     put(state + layout_.frame, c_frame);
   }
 
@@ -208,7 +215,7 @@ class FakePython {
     put(kRuntime + 8, version);
   }
   std::uint64_t link(Stack& stack) {
-    const std::uint64_t frame = room(languages::kFrameBytes);
+    const std::uint64_t frame = room(languages::kPythonFrameBytes);
     if (stack.outermost == 0)
       stack.innermost = frame;
     else

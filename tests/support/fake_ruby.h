@@ -12,11 +12,10 @@
 #include <variant>
 #include <vector>
 
-#include "languages/common/binary.h"
-#include "languages/common/layout.h"
+#include "languages/common/interpreter.h"
 #include "languages/common/memory.h"
-#include "languages/common/process.h"
-#include "languages/ruby/layout.h"
+#include "languages/common/script_reader.h"
+#include "languages/registry.h"
 
 namespace pe::testing {
 
@@ -38,19 +37,15 @@ class FakeRuby {
                                  kDummy = 0x79990021;
 
   explicit FakeRuby(std::uint64_t version)
-      : version_(version),
-        layout_(std::get<languages::RubyLayout>(languages::ruby_layout(version))),
-        bytes_(0x80) {
+      : version_(version), layout_(layout_of(version).ruby), bytes_(0x80) {
     put(kRuntime, kVm);
     put(kVersionAt, version);
-    put(kVm + languages::ruby::kRactors, kVm + languages::ruby::kRactors);
+    put(kVm + languages::kRubyRactors, kVm + languages::kRubyRactors);
     ractor_ = ractor();
   }
 
   [[nodiscard]] const languages::RubyLayout& layout() const noexcept { return layout_; }
-  [[nodiscard]] languages::ScriptLayout script_layout() const {
-    return {.language = languages::ScriptLanguage::kRuby, .ruby = layout_};
-  }
+  [[nodiscard]] languages::ScriptLayout script_layout() const { return layout_of(version_); }
   [[nodiscard]] const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
 
   [[nodiscard]] std::size_t read(std::uint64_t avma, std::span<std::byte> into) const {
@@ -68,10 +63,14 @@ class FakeRuby {
     return languages::Memory([this](auto avma, auto into) { return read(avma, into); });
   }
   [[nodiscard]] static languages::ScriptBinary binary(std::uint64_t version) {
-    return {.language = languages::ScriptLanguage::kRuby,
+    return {.language = languages::kScriptRuby,
             .runtime = kRuntime - kBase,
             .version = version,
             .loop = {{0x100, 0x200}}};
+  }
+  [[nodiscard]] static languages::ScriptLayout layout_of(std::uint64_t version) {
+    languages::Memory none([](auto, auto) { return std::size_t{0}; });
+    return std::get<languages::ScriptLayout>(languages::script_layout(none, binary(version), 0));
   }
   [[nodiscard]] languages::ScriptProcess process() const {
     return std::get<languages::ScriptProcess>(languages::ScriptProcess::open(
@@ -105,7 +104,7 @@ class FakeRuby {
     constexpr unsigned kLengthShift = 14;
     const std::uint64_t data = is_inside ? 0 : copy(std::as_bytes(std::span(characters)));
     const std::uint64_t avma = room(24 + (is_inside ? characters.size() : 0) + 8);
-    const bool is_in_flags = is_inside && !layout_.has_length;
+    const bool is_in_flags = is_inside && layout_.has_length == 0;
     put(avma, kString | (is_inside ? 0 : kOutside) |
                   (is_in_flags ? std::uint64_t{characters.size()} << kLengthShift : 0));
     if (!is_in_flags)
@@ -113,7 +112,7 @@ class FakeRuby {
     if (!is_inside)
       put(avma + 24, data);
     else
-      std::memcpy(bytes_.data() + (avma + (layout_.has_length ? 24 : 16) - kBase),
+      std::memcpy(bytes_.data() + (avma + (layout_.has_length != 0 ? 24 : 16) - kBase),
                   characters.data(), characters.size());
     return avma;
   }
@@ -139,10 +138,10 @@ class FakeRuby {
   std::uint64_t code(std::string_view name, std::string_view file, std::uint32_t first_line,
                      std::uint32_t size = 8, std::span<const Line> lines = {}) {
     const std::uint64_t body = room(256);
-    put(body + languages::ruby::kSize, size);
-    put(body + languages::ruby::kInstructions, room(size * 8));
-    put(body + languages::ruby::kPath, text(file));
-    put(body + languages::ruby::kLabel, text(name));
+    put(body + languages::kRubySize, size);
+    put(body + languages::kRubyInstructions, room(size * 8));
+    put(body + languages::kRubyPath, text(file));
+    put(body + languages::kRubyLabel, text(name));
     put_line(body, first_line);
     const std::uint64_t entries = room(layout_.line_bytes * lines.size());
     for (std::size_t i = 0; i < lines.size(); ++i)
@@ -151,17 +150,17 @@ class FakeRuby {
     put(body + layout_.lines + 16, static_cast<std::uint32_t>(lines.size()));
     put(body + layout_.lines + 24, starts(size, lines));
     const std::uint64_t sequence = room(40);
-    put(sequence + languages::ruby::kBody, body);
+    put(sequence + languages::kRubyBody, body);
     return sequence;
   }
   [[nodiscard]] std::uint64_t body_of(std::uint64_t sequence) const {
-    return get<std::uint64_t>(sequence + languages::ruby::kBody);
+    return get<std::uint64_t>(sequence + languages::kRubyBody);
   }
   void put_line(std::uint64_t body, std::uint32_t line) {
-    if (layout_.has_tagged_line)
-      put(body + languages::ruby::kLine, std::uint64_t{line} << 1U | 1U);
+    if (layout_.has_tagged_line != 0)
+      put(body + languages::kRubyLine, std::uint64_t{line} << 1U | 1U);
     else
-      put(body + languages::ruby::kLine, line);
+      put(body + languages::kRubyLine, line);
   }
 
   struct Frame {
@@ -173,36 +172,36 @@ class FakeRuby {
   std::uint64_t context(std::span<const Frame> frames) {
     constexpr std::uint64_t kFree = 64;  // for values
     const std::uint64_t size = kFree + frames.size() * layout_.frame_bytes;
-    const std::uint64_t stack = room(size), fiber = room(languages::ruby::kContext + 1024);
-    const std::uint64_t made = fiber + languages::ruby::kContext;
-    put(made + layout_.thread - languages::ruby::kFiberBeforeThread, fiber);
+    const std::uint64_t stack = room(size), fiber = room(languages::kRubyContext + 1024);
+    const std::uint64_t made = fiber + languages::kRubyContext;
+    put(made + layout_.thread - languages::kRubyFiberBeforeThread, fiber);
     std::uint64_t at = stack + kFree;
-    put(made + languages::ruby::kStack, stack);
-    put(made + languages::ruby::kStackWords, size / 8);
-    put(made + languages::ruby::kInnermost, at);
+    put(made + languages::kRubyStack, stack);
+    put(made + languages::kRubyStackWords, size / 8);
+    put(made + languages::kRubyInnermost, at);
     for (const Frame& frame : frames) {
-      put(at + languages::ruby::kSequence, frame.code);
+      put(at + languages::kRubySequence, frame.code);
       if (frame.code != 0)
-        put(at + languages::ruby::kInstruction,
-            get<std::uint64_t>(body_of(frame.code) + languages::ruby::kInstructions) +
+        put(at + languages::kRubyInstruction,
+            get<std::uint64_t>(body_of(frame.code) + languages::kRubyInstructions) +
                 frame.next * std::uint64_t{8});
       const std::uint64_t environment = room(8);
       put(environment, frame.flags);
-      put(at + languages::ruby::kEnvironment, environment);
+      put(at + languages::kRubyEnvironment, environment);
       at += layout_.frame_bytes;
     }
     return made;
   }
   /// Makes one execution context the resumer of another, as of a Ruby with that setjmp().
   void resume(std::uint64_t by, std::uint64_t context, bool is_builtin) {
-    put(context + layout_.previous + (is_builtin ? 0 : languages::ruby::kMoreOfSetjmp),
-        by - languages::ruby::kContext);
+    put(context + layout_.previous + (is_builtin ? 0 : languages::kRubyMoreOfSetjmp),
+        by - languages::kRubyContext);
   }
   /// Adds a ractor, which gets the threads from now on.
   std::uint64_t ractor() {
     ractor_ = room(layout_.next_ractor + 64);
     put(ractor_ + layout_.threads, ractor_ + layout_.threads);
-    link(kVm + languages::ruby::kRactors, ractor_ + layout_.next_ractor);
+    link(kVm + languages::kRubyRactors, ractor_ + layout_.next_ractor);
     return ractor_;
   }
   /// Adds a thread with these frames, as the first of its list.  Returns its rb_thread_t.
@@ -228,7 +227,7 @@ class FakeRuby {
   void end(std::uint64_t state) {
     const auto context = get<std::uint64_t>(state + layout_.context);
     for (const std::uint32_t field :
-         {languages::ruby::kStack, languages::ruby::kStackWords, languages::ruby::kInnermost})
+         {languages::kRubyStack, languages::kRubyStackWords, languages::kRubyInnermost})
       put(context + field, std::uint64_t{0});
   }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "languages/common/script_reader.h"
+#include "languages/registry.h"
 #include "pe-record/check.h"
 #include "pe-record/counter_source.h"
 #include "pe-record/engine_source.h"

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/address_map.h"
+#include "languages/registry.h"
 #include "names/resolver.h"
 #include "stream/proc/process_table.h"
 #include "stream/records/callchain.h"
@@ -27,15 +28,6 @@
 namespace pe::symbolize {
 
 // Advice for programs whose functions a runtime compiles or interprets: how to get their symbols.
-
-/// A runtime, recognised by the mappings of its processes.
-struct Runtime {
-  std::string_view file;         ///< the start of the name of a mapped file
-  std::string_view interpreter;  ///< a function that represents the program's own; empty: none
-  std::string_view name;         ///< "Python"
-  std::string_view versions;     ///< those that the recorders can name
-  std::string_view start;        ///< how to get names from the program itself; "%": its process
-};
 
 /// The kind of recorder of a stream.  The advice about missing names depends on it.
 enum class Recorder : std::uint8_t { kOfSamples, kOfWaits, kOfAllocations };
@@ -52,8 +44,8 @@ class RuntimeAdvice {
 
  private:
   struct Process {
-    const Runtime* runtime = nullptr;
-    std::string file;  ///< by whose name the runtime was recognised
+    const languages::Language* language = nullptr;  ///< of its runtime
+    std::string file;                               ///< by whose name it was recognised
     bool lacks_names = false, is_interpreted = false, has_map = false;
   };
   /// Returns what a process has of its runtime.

@@ -4,7 +4,7 @@
 // usage: python3.11 FUNCTIONS TABLE_BYTES NAME_BYTES [new]
 //
 // All functions share a table of lines of TABLE_BYTES and a name of NAME_BYTES.  With "new" they
-// are other functions each time.  Source of the layout: CPython 3.11 (languages/python/layout.cpp).
+// are other functions each time.  Source of the layout: CPython 3.11 (languages/python/binary.cpp).
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
 #include <stdint.h>

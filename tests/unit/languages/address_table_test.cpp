@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "languages/common/address_table.h"
+#include "languages/common/interpreter.h"
 
 #include <boost/test/unit_test.hpp>
 
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(the_longest_table_leads_to_its_function) {
         }
       },
       std::uint64_t{1} << 30U);
-  const auto found = pe::unwind::function_of_longest_table(image, 3000);
+  const auto found = pe::languages::function_of_longest_table(image, 3000);
   BOOST_TEST_REQUIRE(found.has_value());
   BOOST_TEST(start != 0U);
   BOOST_TEST(found->start_svma == start);
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(the_longest_table_leads_to_its_function) {
 
 BOOST_AUTO_TEST_CASE(a_table_that_is_too_short_is_none) {
   const auto opened = Image::open("/proc/self/exe");
-  BOOST_TEST(!pe::unwind::function_of_longest_table(std::get<Image>(opened), 3001));
+  BOOST_TEST(!pe::languages::function_of_longest_table(std::get<Image>(opened), 3001));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

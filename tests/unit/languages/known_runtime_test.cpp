@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/cli/closing.h"
 #include "support/process_records.h"
 #include "support/temp_dir.h"
 #include "support/test_binary.h"
@@ -26,16 +29,13 @@ struct Machine {
 };
 
 /// A runtime in every file whose name ends with "runtime".  Counts how often it examines a file.
-class Counting : public languages::RuntimeProcesses<Machine, int> {
+class Counting : public languages::MachineCode<Machine, int> {
  public:
   explicit Counting(Budget& budget)
-      : RuntimeProcesses([](auto, const auto&) { return 0U; }, budget,
-                         {"Test", "[test]", "All tests"}) {}
+      : MachineCode([](auto, const auto&) { return 0U; }, budget, languages::kJava) {}
 
-  [[nodiscard]] bool may_have(std::string_view path) const override {
-    return path.ends_with("runtime");
-  }
-  std::optional<unwind::Rule> rule(std::uint32_t /*pid*/, std::uint64_t /*avma*/) override {
+  std::optional<unwind::Rule> rule(std::uint32_t pid, std::uint64_t /*avma*/) override {
+    opened(pid);
     return std::nullopt;
   }
   bool are_outdated(std::uint32_t /*pid*/, std::span<const unwind::Frame> /*frames*/) override {
@@ -47,15 +47,23 @@ class Counting : public languages::RuntimeProcesses<Machine, int> {
     return false;
   }
 
-  mutable int examined = 0;
+  int examined = 0, attempts = 0;
+  std::string why;  ///< it cannot be opened
+  bool is_open(std::uint32_t pid) { return unchanged(pid) != nullptr; }
 
  private:
-  [[nodiscard]] std::optional<int> find(const objects::Image& /*image*/) const override {
-    return ++examined;
+  [[nodiscard]] bool has_name(std::string_view path) const override {
+    return path.ends_with("runtime");
   }
-  [[nodiscard]] std::variant<Machine, std::string> open(
+  FoundBinary find(const objects::Image& /*image*/, bool /*has_name*/) override {
+    return std::make_shared<const int>(++examined);
+  }
+  [[nodiscard]] std::variant<Machine, std::string> open_machine(
       languages::Memory /*memory*/, const int& /*binary*/,
       const stream::Mapping& /*mapping*/) override {
+    ++attempts;
+    if (!why.empty())
+      return why;
     return Machine{};
   }
 };
@@ -122,6 +130,37 @@ BOOST_AUTO_TEST_CASE(other_files_are_examined_when_they_are_mapped) {
   followed.map(kOther, path);
   BOOST_TEST(followed.runtime.is_in(kOther));
   BOOST_TEST(followed.runtime.examined == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_process_is_opened_when_its_code_is_walked_and_forgotten_when_it_ends) {
+  Followed followed;
+  followed.map(kPid, followed.copy("runtime"));
+  BOOST_TEST(!followed.runtime.is_open(kPid));
+  followed.runtime.rule(kPid, 0);
+  BOOST_TEST(followed.runtime.is_open(kPid));
+  followed.records.exit(kPid, kPid);
+  followed.runtime.follow(followed.history);
+  BOOST_TEST(!followed.runtime.is_in(kPid));
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_version_is_tried_once_and_reported_once) {
+  Followed followed;
+  followed.runtime.why = "Java 11";
+  const std::string path = followed.copy("runtime");
+  for (const std::uint32_t pid : {kPid, kOther}) {
+    followed.map(pid, path);
+    followed.runtime.rule(pid, 0);
+    followed.runtime.rule(pid, 0);
+  }
+  BOOST_TEST(followed.runtime.attempts == 2);
+  followed.records.exit(kPid, kPid);
+  followed.runtime.follow(followed.history);
+  Closing closing;
+  followed.runtime.describe(closing);
+  BOOST_TEST(closing.doubts ==
+                 std::vector<std::string>{"Java 11 has functions without names: only native frames "
+                                          "are shown; functions of Java 17 to 25 have names"},
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_file_without_the_name_is_not_examined) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "languages/common/moved_parts.h"
+#include "languages/common/interpreter.h"
 
 #include <boost/test/unit_test.hpp>
 
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_SUITE(moved_parts)
 
 BOOST_AUTO_TEST_CASE(parts_are_found_by_jumps_and_other_functions_are_none) {
   const auto ranges = ranges_by_name();
-  const auto parts = pe::unwind::moved_parts(own_image(), ranges.at("moved_whole"));
+  const auto parts = pe::languages::moved_parts(own_image(), ranges.at("moved_whole"));
   BOOST_REQUIRE(parts.size() == 2u);
   BOOST_TEST(parts[0].start_svma == ranges.at("moved_first").start_svma);
   BOOST_TEST(parts[0].end_svma == ranges.at("moved_first").end_svma);
@@ -88,10 +88,10 @@ BOOST_AUTO_TEST_CASE(parts_are_found_by_jumps_and_other_functions_are_none) {
 }
 
 BOOST_AUTO_TEST_CASE(code_that_is_not_there_has_no_parts) {
-  BOOST_TEST(pe::unwind::moved_parts(own_image(), {0, 0x1000}).empty());
+  BOOST_TEST(pe::languages::moved_parts(own_image(), {0, 0x1000}).empty());
   BOOST_TEST(
-      pe::unwind::moved_parts(own_image(), {~std::uint64_t{0} - 1, ~std::uint64_t{0}}).empty());
-  BOOST_TEST(pe::unwind::moved_parts(own_image(), {0x2000, 0x1000}).empty());
+      pe::languages::moved_parts(own_image(), {~std::uint64_t{0} - 1, ~std::uint64_t{0}}).empty());
+  BOOST_TEST(pe::languages::moved_parts(own_image(), {0x2000, 0x1000}).empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

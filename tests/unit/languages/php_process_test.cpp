@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "languages/common/process.h"
-#include "languages/php/layout.h"
+#include "languages/common/interpreter.h"
+#include "languages/common/script_reader.h"
 #include "support/fake_php.h"
 
 using namespace pe;
@@ -286,7 +286,8 @@ BOOST_AUTO_TEST_CASE(names_that_are_unreadable_have_no_address) {
 
 BOOST_AUTO_TEST_CASE(unknown_versions_are_named) {
   const auto why = [](std::uint64_t version) {
-    return std::get<std::string>(languages::php_layout(version));
+    languages::Memory none([](auto, auto) { return std::size_t{0}; });
+    return std::get<std::string>(languages::script_layout(none, FakePhp::binary(version), 0));
   };
   BOOST_TEST(why(0x0704) == "PHP 7.4");
   BOOST_TEST(why(0x0805) == "PHP 8.5");

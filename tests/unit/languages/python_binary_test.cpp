@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "languages/python/binary.h"
+#include "languages/common/interpreter.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -33,7 +33,7 @@ objects::Image image_with(const std::string& texts) {
 std::uint64_t version_in(const objects::Image& image) {
   constexpr std::array<std::uint64_t, 3> kSymbols{1, 0, 0};  // only the interpreter's state
   languages::ScriptBinary binary{.loop = {{1, 2}}};
-  BOOST_TEST(languages::complete_python(image, kSymbols, binary));
+  BOOST_TEST(languages::kPythonInterpreter.complete(image, kSymbols, binary));
   return binary.version;
 }
 std::uint64_t version_in(const std::string& texts) { return version_in(image_with(texts)); }

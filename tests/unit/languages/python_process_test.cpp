@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "languages/common/process.h"
+#include "languages/common/script_reader.h"
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
 
-#include "languages/common/version_text.h"
+#include "languages/common/interpreter.h"
 #include "languages/python/walk.h"
 #include "support/fake_python.h"
 
@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(unknown_versions_are_named) {
   const FakePython fake(FakePython::k313);
   auto memory = fake.memory();
   const auto why = [&memory](std::uint64_t version) {
-    return std::get<std::string>(languages::python_layout(memory, version, FakePython::kRuntime));
+    return std::get<std::string>(FakePython::layout_of(memory, version));
   };
   BOOST_TEST(why(0x030f00f0) == "Python 3.15");
   BOOST_TEST(why(0x040000f0) == "Python 4.0");
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(published_offsets_are_checked) {
   FakePython fake(FakePython::k313);
   const auto why = [&fake] {
     auto memory = fake.memory();
-    const auto layout = languages::python_layout(memory, FakePython::k313, FakePython::kRuntime);
+    const auto layout = FakePython::layout_of(memory, FakePython::k313);
     const auto* reason = std::get_if<std::string>(&layout);
     return reason != nullptr ? *reason : "";
   };

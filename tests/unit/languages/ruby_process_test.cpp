@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "languages/common/process.h"
+#include "languages/common/script_reader.h"
 #include "languages/ruby/walk.h"
 #include "support/fake_ruby.h"
 
@@ -119,7 +119,7 @@ BOOST_DATA_TEST_CASE(a_thread_has_the_frames_of_its_current_fiber_and_of_those_t
     fake.put(first + fake.layout().thread, state + 1);  // it is another thread's
     BOOST_TEST(frames_of(process).frames.size() == 1U);
     fake.put(first + fake.layout().thread, state);
-    fake.resume(languages::ruby::kContext, fiber, is_builtin);
+    fake.resume(languages::kRubyContext, fiber, is_builtin);
   }
 }
 
@@ -181,9 +181,9 @@ BOOST_AUTO_TEST_CASE(a_stack_of_a_claimed_huge_size_is_cut) {
   BOOST_TEST(frames_of(process).frames.size() == languages::kMostScriptFrames);
   BOOST_TEST(!frames_of(process).is_complete);
   const auto context = fake.get<std::uint64_t>(state + fake.layout().context);
-  fake.put(context + languages::ruby::kStack, std::uint64_t{8});
-  fake.put(context + languages::ruby::kStackWords, ~std::uint64_t{0} / 8 - 1);
-  fake.put(context + languages::ruby::kInnermost, fake.room(64));
+  fake.put(context + languages::kRubyStack, std::uint64_t{8});
+  fake.put(context + languages::kRubyStackWords, ~std::uint64_t{0} / 8 - 1);
+  fake.put(context + languages::kRubyInnermost, fake.room(64));
   BOOST_TEST(frames_of(process).frames.size() <= languages::kMostScriptFrames);
   BOOST_TEST(!frames_of(process).is_complete);
 }
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(an_unreadable_frame_shows) {
   FakeRuby fake(FakeRuby::k31);
   const auto code = fake.code("f", "a.rb", 1);
   const auto gone = fake.code("g", "a.rb", 1);
-  fake.put(gone + languages::ruby::kBody, FakeRuby::kNowhere);
+  fake.put(gone + languages::kRubyBody, FakeRuby::kNowhere);
   const auto state = fake.thread(Frames{{code, 0}, {code, 0, 0}, {code, 0}});
   ScriptProcess process = fake.process();
   const auto& read = frames_of(process);
@@ -200,9 +200,8 @@ BOOST_AUTO_TEST_CASE(an_unreadable_frame_shows) {
   BOOST_TEST(read.frames[1].code == kUnreadableCode);
   BOOST_TEST(read.frames[2].code == fake.body_of(code));
   const auto context = fake.get<std::uint64_t>(state + fake.layout().context);
-  fake.put(
-      fake.get<std::uint64_t>(context + languages::ruby::kInnermost) + languages::ruby::kSequence,
-      gone);
+  fake.put(fake.get<std::uint64_t>(context + languages::kRubyInnermost) + languages::kRubySequence,
+           gone);
   BOOST_TEST(frames_of(process).frames[0].code == kUnreadableCode);
 }
 
@@ -215,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_reused_body_gets_its_new_name) {
   const ScriptFrame old_frame = frame_of(fake, code);
   process.begin_names();
   BOOST_TEST(named.address_of(process, old_frame).value() == stream::script_address(1));
-  fake.put(fake.body_of(code) + languages::ruby::kLabel, label);
+  fake.put(fake.body_of(code) + languages::kRubyLabel, label);
   process.begin_names();
   BOOST_TEST(named.address_of(process, frame_of(fake, code)).value() == stream::script_address(2));
   BOOST_TEST(named.functions.back().name == "new");

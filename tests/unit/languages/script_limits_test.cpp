@@ -3,11 +3,12 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "languages/common/walk.h"
+#include "support/fake_php.h"
 #include "support/fake_python.h"
+#include "support/fake_ruby.h"
 
 using namespace pe::languages;
 
@@ -66,20 +67,15 @@ Walked walk(Words& memory, const ScriptLayout& layout) {
       walk_script(memory, layout, {.runtime = kRuntime, .thread_pointer = 77, .is_first = true},
                   known, [&](const ScriptFrame& /*frame*/) { ++frames; });
   constexpr std::size_t kReadsForEachFailure = 5;
-  BOOST_TEST(memory.reads <= kReadsForEachFailure * kMostFailedReads);
+  BOOST_TEST(memory.reads <= kReadsForEachFailure * PE_MOST_FAILED_READS);
   return {is_whole, frames};
 }
 
 ScriptLayout python() {
   return pe::testing::FakePython(pe::testing::FakePython::k311).script_layout();
 }
-ScriptLayout php() {
-  return {.language = ScriptLanguage::kPhp, .php = std::get<PhpLayout>(php_layout(0x802))};
-}
-ScriptLayout ruby() {
-  return {.language = ScriptLanguage::kRuby,
-          .ruby = std::get<RubyLayout>(ruby_layout(ruby_version(3, 3)))};
-}
+ScriptLayout php() { return pe::testing::FakePhp::layout_of(pe::testing::FakePhp::k82); }
+ScriptLayout ruby() { return pe::testing::FakeRuby::layout_of(pe::testing::FakeRuby::k33); }
 
 /// Returns a circular list of frames of PHP, the functions of which are unreadable.
 Words unreadable_php() {
@@ -118,14 +114,14 @@ BOOST_AUTO_TEST_CASE(frames_of_python_whose_functions_are_unreadable) {
     memory[Words::object(i) + layout.python.code] = kNowhere + (i + 1) * kDistance;
   const Walked walked = walk(memory, layout);
   BOOST_TEST(!walked.is_whole);
-  BOOST_TEST(walked.frames <= std::size_t{kMostFailedReads} + 1);
+  BOOST_TEST(walked.frames <= std::size_t{PE_MOST_FAILED_READS} + 1);
 }
 
 BOOST_AUTO_TEST_CASE(frames_of_php_whose_functions_are_unreadable) {
   Words memory = unreadable_php();
   const Walked walked = walk(memory, php());
   BOOST_TEST(!walked.is_whole);
-  BOOST_TEST(walked.frames <= std::size_t{kMostFailedReads} + 1);
+  BOOST_TEST(walked.frames <= std::size_t{PE_MOST_FAILED_READS} + 1);
 }
 
 BOOST_AUTO_TEST_CASE(threads_of_ruby_whose_fields_are_unreadable) {
@@ -133,8 +129,8 @@ BOOST_AUTO_TEST_CASE(threads_of_ruby_whose_fields_are_unreadable) {
   const std::uint64_t vm = kFirst - kDistance, ractor = kFirst - 2 * kDistance;
   Words memory;
   memory[kRuntime] = vm;
-  memory[vm + ruby::kRactors] = ractor + layout.ruby.next_ractor;
-  memory[ractor + layout.ruby.next_ractor] = vm + ruby::kRactors;
+  memory[vm + kRubyRactors] = ractor + layout.ruby.next_ractor;
+  memory[ractor + layout.ruby.next_ractor] = vm + kRubyRactors;
   memory[ractor + layout.ruby.threads] = kFirst;
   memory.add_list(0, 1);
   const Walked walked = walk(memory, layout);
@@ -149,30 +145,30 @@ BOOST_AUTO_TEST_CASE(frames_of_ruby_whose_functions_are_unreadable) {
                       context = kFirst - 5 * kDistance;
   Words memory;
   memory[kRuntime] = vm;
-  memory[vm + ruby::kRactors] = ractor + layout.ruby.next_ractor;
+  memory[vm + kRubyRactors] = ractor + layout.ruby.next_ractor;
   memory[ractor + layout.ruby.threads] = thread;
   memory[thread + layout.ruby.native_thread] = native;
   memory[native + layout.ruby.thread_id] = 77;
   memory[thread + layout.ruby.context] = context;
   memory[context + layout.ruby.thread] = thread;
-  memory[context + ruby::kStack] = memory[context + ruby::kInnermost] = kFirst;
-  memory[context + ruby::kStackWords] = kMany * layout.ruby.frame_bytes / sizeof(std::uint64_t);
+  memory[context + kRubyStack] = memory[context + kRubyInnermost] = kFirst;
+  memory[context + kRubyStackWords] = kMany * layout.ruby.frame_bytes / sizeof(std::uint64_t);
   for (std::uint64_t i = 0; i < kMany; ++i) {
     const std::uint64_t frame = kFirst + i * layout.ruby.frame_bytes;
-    for (std::uint64_t at = 0; at < ruby::kFrameHead; at += sizeof(std::uint64_t))
+    for (std::uint64_t at = 0; at < kRubyFrameHead; at += sizeof(std::uint64_t))
       memory[frame + at] = kNowhere + i * kDistance;
   }
   const Walked walked = walk(memory, layout);
   BOOST_TEST(!walked.is_whole);
-  BOOST_TEST(walked.frames <= std::size_t{kMostFailedReads} + 1);
+  BOOST_TEST(walked.frames <= std::size_t{PE_MOST_FAILED_READS} + 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_stack_with_a_few_unreadable_functions_is_whole) {
   Words memory = unreadable_php();
-  memory[Words::object(kMostFailedReads - 2) + kPhpCaller] = 0;
+  memory[Words::object(PE_MOST_FAILED_READS - 2) + kPhpCaller] = 0;
   const Walked walked = walk(memory, php());
   BOOST_TEST(walked.is_whole);
-  BOOST_TEST(walked.frames == std::size_t{kMostFailedReads} - 1);
+  BOOST_TEST(walked.frames == std::size_t{PE_MOST_FAILED_READS} - 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
