@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "languages/built_languages.h"
+#include "languages/java/walk.h"
+#include "languages/node/walk.h"
+
 namespace pe::languages {
 namespace {
 
@@ -12,11 +16,15 @@ constexpr std::uint32_t kFirstNumber = std::uint32_t{1} << 31U;
 
 }  // namespace
 
-Runtimes::Runtimes(OnFunction on_function, Budget& budget)
-    : on_function_(std::move(on_function)),
-      java_(numbered(), budget),
-      v8_(numbered(), budget),
-      all_{&java_, &v8_} {}
+Runtimes::Runtimes(OnFunction on_function, [[maybe_unused]] Budget& budget)
+    : on_function_(std::move(on_function)) {
+#if PE_HAS_JAVA
+  all_.push_back(std::make_unique<JavaCode>(numbered(), budget));
+#endif
+#if PE_HAS_NODE
+  all_.push_back(std::make_unique<V8Code>(numbered(), budget));
+#endif
+}
 
 OnRuntimeFunction Runtimes::numbered() {
   return [this](std::uint32_t pid, const stream::ScriptFunction& function) {
@@ -27,40 +35,40 @@ OnRuntimeFunction Runtimes::numbered() {
 }
 
 void Runtimes::follow(const stream::History& history) {
-  for (KnownRuntime* const each : all_)
+  for (const auto& each : all_)
     each->follow(history);
 }
 
 bool Runtimes::may_have(std::string_view path) const {
-  return std::ranges::any_of(all_, [path](const auto* each) { return each->may_have(path); });
+  return std::ranges::any_of(all_, [path](const auto& each) { return each->may_have(path); });
 }
 
 void Runtimes::expect(const std::string& path, const objects::Image& image) {
-  for (KnownRuntime* const each : all_)
+  for (const auto& each : all_)
     each->expect(path, image);
 }
 
 void Runtimes::describe(Closing& closing) const {
-  for (const KnownRuntime* const each : all_)
+  for (const auto& each : all_)
     each->describe(closing);
 }
 
 bool Runtimes::take_hurry() {
   bool hurries = false;
-  for (KnownRuntime* const each : all_)
+  for (const auto& each : all_)
     hurries = each->take_hurry() || hurries;
   return hurries;
 }
 
 bool Runtimes::is_in(std::uint32_t pid) {
-  for (KnownRuntime* const each : all_)
+  for (const auto& each : all_)
     if (each->is_in(pid))
       return true;
   return false;
 }
 
 std::optional<unwind::Rule> Runtimes::rule(std::uint32_t pid, std::uint64_t avma) {
-  for (KnownRuntime* const each : all_)
+  for (const auto& each : all_)
     if (const auto rule = each->rule(pid, avma))
       return rule;
   return std::nullopt;
@@ -68,14 +76,14 @@ std::optional<unwind::Rule> Runtimes::rule(std::uint32_t pid, std::uint64_t avma
 
 bool Runtimes::are_outdated(std::uint32_t pid, std::span<const unwind::Frame> frames) {
   bool are_outdated = false;
-  for (KnownRuntime* const each : all_)
+  for (const auto& each : all_)
     are_outdated = each->are_outdated(pid, frames) || are_outdated;
   return are_outdated;
 }
 
 bool Runtimes::functions(std::uint32_t pid, const WalkedFrame& walked,
                          const unwind::StackView& stack, std::vector<std::uint64_t>& addresses) {
-  for (KnownRuntime* const each : all_)
+  for (const auto& each : all_)
     if (each->functions(pid, walked, stack, addresses))
       return true;
   return false;

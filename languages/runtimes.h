@@ -1,18 +1,18 @@
-// All runtimes whose code we know.
+// All runtimes of this build whose code we know.
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "languages/java/walk.h"
-#include "languages/node/walk.h"
+#include "base/budget.h"
+#include "languages/common/known_runtime.h"
 
 namespace pe::languages {
 
@@ -39,9 +39,7 @@ class Runtimes : public KnownRuntime {
 
   OnFunction on_function_;
   std::uint32_t numbers_ = 0;  ///< of functions so far
-  JavaCode java_;
-  V8Code v8_;
-  std::array<KnownRuntime*, 2> all_;
+  std::vector<std::unique_ptr<KnownRuntime>> all_;
 };
 
 }  // namespace pe::languages

@@ -2,27 +2,30 @@
 #include "recording/abilities.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/io/input.h"
 #include "recording/bpf/bpf_engine.h"
 #include "recording/counters/attributes.h"
 #include "recording/counters/counter.h"
 #include "recording/counters/counters.h"
-#include "recording/counters/cpu_times.h"
+#include "recording/inprocess/command.h"
 #include "recording/inprocess/runtime/tick.h"
-#include "recording/own_rights.h"
+#include "recording/own_process.h"
+#include "recording/parts.h"
 #include "recording/ptrace/ptrace_refusal.h"
 #include "recording/signal/layout.h"
-#include "recording/signal/signal_engine.h"
 #include "stream/proc/own_rights.h"
 #include "stream/records/event.h"
 
@@ -100,6 +103,7 @@ void add_bpf(Abilities& found) {
   try {
     Budget budget;
     const BpfEngine engine({}, {}, online_cpus().size(), budget);
+    found.has_bpf = true;
   } catch (const Error& error) {
     bpf.answer = kNo;
     bpf.more = error.what();
@@ -108,7 +112,9 @@ void add_bpf(Abilities& found) {
 }
 
 void add_ptrace(Abilities& found) {
-  const std::string denied = why_no_ptrace();
+  std::string denied = why_left_out(Part::kPtrace);
+  if (denied.empty())
+    denied = why_no_ptrace();
   const int scope = ptrace_scope();
   constexpr std::array<const char*, 4> kScopes = {
       "own processes", "only commands started by pe-record; others need CAP_SYS_PTRACE, or 0",
@@ -165,6 +171,24 @@ Ability container() {
 
 }  // namespace
 
+std::string why_no_signals() {
+  if (std::string why = why_left_out(Part::kSignal); !why.empty())
+    return why;
+#if !defined(__x86_64__)
+  return "only on x86-64";
+#else
+  const Fd memory(::memfd_create("pe-record", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory)
+    return fmt::format("memory cannot be shared here (memfd_create: {})", errno_text(errno));
+  try {
+    inprocess::find_library(inprocess::kSamplerLibrary);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+#endif
+}
+
 Abilities find_abilities() {
   Abilities found;
   found.lines.push_back(sysctl_value(
@@ -188,6 +212,9 @@ Abilities find_abilities() {
                          seccomp == 0 ? "" : "may deny any of the above"});
   add_limits(found);
   found.lines.push_back(container());
+  for (const LeftOut& part : left_out())
+    found.lines.push_back(
+        {"left out of this build", fmt::format("{} ({})", part.what, part.option), ""});
   return found;
 }
 

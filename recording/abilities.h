@@ -17,12 +17,15 @@ struct Ability {
 };
 
 struct Abilities {
-  std::vector<Ability> lines;  ///< always the same lines, in the same order
-  bool has_perf = false, has_signals = false, has_ptrace = false;
+  std::vector<Ability> lines;  ///< for one build, always the same lines in the same order
+  bool has_perf = false, has_bpf = false, has_signals = false, has_ptrace = false;
 };
 
 /// Reads settings and makes attempts: opens and closes counters, loads and unloads programs in the
 /// kernel.
 Abilities find_abilities();
+
+/// Returns why no command can sample itself here; empty if it can.
+std::string why_no_signals();
 
 }  // namespace pe::recording

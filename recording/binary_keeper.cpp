@@ -13,8 +13,7 @@
 #include "base/text.h"
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
-#include "recording/own_priority.h"
-#include "recording/own_thread.h"
+#include "recording/own_process.h"
 #include "stream/proc/maps.h"
 
 namespace pe::recording {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "recording/inprocess/runtime/tick.h"
-#include "recording/probes/probe.h"
 #include "recording/probes/weight.h"
 #include "recording/signal/layout.h"
 
@@ -30,7 +30,8 @@ enum class CallGraph {
 
 /// The parts that sample threads and walk their stacks.
 enum class Engine {
-  kAuto,    ///< the first of kPerf, kSignal, kPtrace that works
+  kAuto,    ///< the first that works, in an order that depends on what is recorded
+  kBest,    ///< likewise, but rather kBpf, which takes longer to start
   kPerf,    ///< the kernel's counters sample; we walk the kernel's copies of stacks
   kBpf,     ///< the kernel's counters sample; an eBPF program walks stacks in the kernel
   kSignal,  ///< a library in the target samples; we walk its copies of stacks
@@ -117,6 +118,12 @@ struct Request {
   bool of_cpus_only = false;
   /// The size of each CPU's ring, a power of two; nullopt: as large as the lock limit allows.
   std::optional<std::size_t> ring_pages = {};
+};
+
+/// An engine cannot work here: a privilege is missing, or the target forbids it.  The message names
+/// the remedy.  The caller may try another engine.
+class Refused : public Error {
+  using Error::Error;
 };
 
 }  // namespace pe::recording

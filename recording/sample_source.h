@@ -13,7 +13,6 @@
 
 #include "base/cli/closing.h"
 #include "recording/stream/engine_records.h"
-#include "recording/stream/engine_ring.h"
 #include "recording/stream/unsampled.h"
 
 namespace pe::recording {

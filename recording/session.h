@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/budget.h"
@@ -19,11 +20,10 @@
 #include "base/cli/run.h"
 #include "recording/child.h"
 #include "recording/ending.h"
-#include "recording/own_cost.h"
+#include "recording/own_process.h"
 #include "recording/request.h"
-#include "recording/stop_signals.h"
 #include "recording/target_activity.h"
-#include "recording/watch.h"
+#include "unwind/stacks/stack_counts.h"
 
 namespace pe::recording {
 
@@ -132,5 +132,17 @@ class Session {
 
 /// Throws UsageError where the stream, which is binary, would go to a terminal.
 void check_output(const SessionRequest& request, const Io& io);
+
+// Describes the stacks of a recording in its closing lines.
+
+/// Returns "12 lost, 99.9 % of stacks complete"; without stacks, only the first part.
+std::string describe_quality(std::uint64_t lost, const unwind::StackCounts& counts);
+
+/// Adds the details of these stacks, and doubts: many are incomplete, or some were not walked.
+struct StackFixes {
+  std::string_view if_cut;      ///< for stacks that are deeper than their copies
+  std::string_view if_foreign;  ///< for those of 32-bit programs
+};
+void add_stacks(Closing& closing, const unwind::StackCounts& counts, const StackFixes& fixes);
 
 }  // namespace pe::recording

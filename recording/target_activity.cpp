@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "recording/cpu_time.h"
 #include "recording/inprocess/command.h"
 #include "recording/inprocess/runtime/tick.h"
+#include "recording/thread_state.h"
 #include "stream/proc/maps.h"
 
 namespace pe::recording {

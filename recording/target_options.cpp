@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/value_semantic.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -19,6 +21,12 @@
 
 namespace pe::recording {
 namespace {
+
+namespace po = boost::program_options;
+
+po::typed_value<std::string>* text(const char* name) {
+  return po::value<std::string>()->value_name(name);
+}
 
 [[noreturn]] void refuse_value(std::string_view option, std::string_view problem,
                                std::string_view value) {
@@ -74,6 +82,29 @@ std::vector<int> cpu_list(const std::string& list) {
 }
 
 }  // namespace
+
+void add_target_options(po::options_description& options) {
+  options.add_options()                                                           //
+      ("pid,p", text("PID|NAME[,...]"), "record all threads of these processes")  //
+      ("children", "with --pid: also the processes that they have started")       //
+      ("tid,t", text("TID[,TID]"), "record these threads")                        //
+      ("all,a", "record the whole system")                                        //
+      ("cgroup", text("PATH"), "record a control group")                          //
+      ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")  //
+      ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
+       "also record when calls to FUNC, or PATH:FUNC, start and end (repeatable)");
+}
+
+void add_stream_options(po::options_description& options) {
+  options.add_options()                                                           //
+      ("user-only", "leave out kernel frames")                                    //
+      ("no-cache", "do not keep binaries in ~/.debug")                            //
+      ("trust", "let binaries kept from containers name other recordings")        //
+      ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")  //
+      ("output,o", text("FILE"), "write the stream to FILE")                      //
+      ("verbose,v", "report all details at the end")                              //
+      ("quiet,q", "print no progress and no summary");
+}
 
 std::vector<std::string> split_list(const std::string& list) {
   std::vector<std::string> parts;

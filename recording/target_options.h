@@ -1,4 +1,4 @@
-// Reads the options that all recorders share: target, duration, and rings.
+// The options that recorders share: target, duration, rings, and output.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -13,6 +13,11 @@
 #include "recording/request.h"
 
 namespace pe::recording {
+
+/// Adds --pid, --children, --tid, --all, --cgroup, --duration and --span.
+void add_target_options(boost::program_options::options_description& options);
+/// Adds --user-only, --no-cache, --trust, --mmap-pages, --output, --verbose and --quiet.
+void add_stream_options(boost::program_options::options_description& options);
 
 /// Splits "a,b,c" at its commas.
 std::vector<std::string> split_list(const std::string& list);

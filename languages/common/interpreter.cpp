@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/byte_reader.h"
+#include "languages/built_languages.h"
 #include "objects/image.h"
 #include "unwind/cfi/unwind_table.h"
 #include "unwind/x86_64_instruction.h"
@@ -118,15 +119,22 @@ std::uint32_t LineTable::line_at(std::uint64_t place) const noexcept {
 
 namespace {
 
+/// Those of this build.
+#define PE_ONE(Name, name) +1
 #define PE_ROW(Name, name) &k##Name##Interpreter,
-constexpr std::array kInterpreters = {PE_FOR_EACH_INTERPRETER(PE_ROW)};
+constexpr std::array<const Interpreter*, 0 PE_FOR_EACH_BUILT_INTERPRETER(PE_ONE)> kInterpreters = {
+    PE_FOR_EACH_BUILT_INTERPRETER(PE_ROW)};
+#undef PE_ONE
 #undef PE_ROW
 
 }  // namespace
 
 std::span<const Interpreter* const> interpreters() noexcept { return kInterpreters; }
 
-const Interpreter& interpreter_of(std::uint32_t number) noexcept { return *kInterpreters[number]; }
+const Interpreter& interpreter_of(std::uint32_t number) noexcept {
+  return **std::ranges::find(kInterpreters, number,
+                             [](const Interpreter* each) { return each->number; });
+}
 
 namespace {
 

@@ -137,8 +137,9 @@ struct Interpreter {
 PE_FOR_EACH_INTERPRETER(PE_DECLARE)
 #undef PE_DECLARE
 
-/// All interpreters, by number.
+/// All interpreters of this build, by number.
 std::span<const Interpreter* const> interpreters() noexcept;
+/// Returns one of them.
 const Interpreter& interpreter_of(std::uint32_t number) noexcept;
 
 /// Finds an interpreter's loop in a program without symbols: the function with the longest table of

@@ -24,7 +24,7 @@ class FunctionRanges {
 
   struct Range {
     std::uint64_t start_svma, end_svma;
-    std::uint64_t lsda_svma = 0;  ///< of its exception table (landing_pads.h); 0: none
+    std::uint64_t lsda_svma = 0;  ///< of its exception table (probes/source_places.h); 0: none
     [[nodiscard]] bool covers(std::uint64_t svma) const noexcept {
       return start_svma <= svma && svma < end_svma;
     }

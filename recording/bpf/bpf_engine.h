@@ -3,7 +3,7 @@
 //
 //     BpfEngine engine(request, target, cpus);        loads the programs, or throws the reason
 //     Counters counters(request, target, &engine);    attaches a program to each counter
-//     RecordedStream stream(..., &engine.tables());   keeps tables of code
+//     RecordedStream stream(..., {.tables = &engine.tables(), .reader = &engine.scripts()});
 //     engine.begin(stream, target, read_ns);          sampling starts
 //     Drain drain(stream, attr, &engine);             merges samples and other records by time
 //
@@ -28,11 +28,37 @@
 #include "base/fd.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/bpf/script_publisher.h"
-#include "recording/counters/kernel_samples.h"
 #include "recording/request.h"
 #include "recording/stream/recorded_stream.h"
+#include "stream/stream_writer.h"
+#include "unwind/walk/frame.h"
 
 namespace pe::recording {
+
+// Converts samples of the kernel's unwinder to PERF_RECORD_SAMPLE records, as the kernel would have
+// written them (perf_event_open(2)).  A record has a call chain if the kernel has walked the stack.
+// Otherwise it has the registers and the piece of the stack that the kernel passed on.
+
+class KernelSamples {
+ public:
+  /// `attr` is the layout that counters.h requests, with copies of stacks.
+  explicit KernelSamples(const perf_event_attr& attr) : attr_(attr) {}
+
+  /// Returns the record; the sample's `cookie` is its event's id.  Valid until the next call.
+  stream::Record record_of(const unwind::Sample& sample);
+
+  /// Returns the user's frames of the last sample; empty if the kernel passed its stack on.
+  [[nodiscard]] const std::vector<unwind::Frame>& frames() const noexcept { return frames_; }
+
+ private:
+  void add_call_chain(const unwind::Sample& sample);
+  void add_copy(const unwind::Sample& sample);
+
+  perf_event_attr attr_;
+  stream::RecordBuilder builder_;
+  std::vector<unwind::Frame> frames_;
+  std::vector<std::uint64_t> chain_;
+};
 
 class BpfEngine {
  public:
@@ -52,9 +78,8 @@ class BpfEngine {
     return object_->add_target(static_cast<std::uint32_t>(pid), start);
   }
   [[nodiscard]] unwind::TableStore& tables() noexcept { return *object_; }
-  /// Reads the stacks of interpreters in the stream's processes, too.  Must be called before the
-  /// stream's first record.
-  void read_scripts(RecordedStream& stream) { stream.lead(scripts_); }
+  /// Reads the stacks of interpreters in the stream's processes, too.
+  [[nodiscard]] languages::ScriptReader& scripts() noexcept { return scripts_; }
   /// The target will start this program: its first samples have the stacks of its interpreter, too.
   /// If it may have a runtime, packs its tables now, for 0.1 s.
   void expect_program(RecordedStream& stream, const std::string& path);

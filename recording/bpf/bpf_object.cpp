@@ -22,7 +22,6 @@
 #include "base/fd.h"
 #include "recording/bpf/mapped_memory.h"
 #include "recording/bpf/target_filter.h"
-#include "recording/bpf/verifier_log.h"
 #include "stream/proc/own_rights.h"
 
 namespace pe::unwind {

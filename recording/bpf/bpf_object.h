@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "recording/bpf/counter_kind.h"
 #include "recording/bpf/hit_weight.h"
 #include "recording/bpf/records.h"
 #include "recording/bpf/table_store.h"
+#include "recording/bpf/target_filter.h"
 #include "recording/bpf/target_start.h"
 
 namespace pe::unwind {
@@ -103,6 +103,7 @@ struct LimitedWalks {
   std::string process_name;
 };
 
+/// The functions are virtual so that a build without libbpf links without them.
 class BpfObject : public TableStore {
  public:
   /// `counter` was opened by stream::open_counter().  Counters that inherit it also inherit the

@@ -4,6 +4,107 @@
 
 #include "recording/bpf/maps.bpf.h"
 
+// Gives each different stack a number, and stores it: see records.h.
+
+/// How often the hash may belong to other stacks, or another CPU may be first.
+enum { kAttempts = 4 };
+
+struct Blocks {
+  struct Scratch* scratch;
+  uint32_t first;
+  uint32_t is_other;
+};
+
+/// Returns the words of the scratch that form its block `i`; 0 beyond the last.
+static __always_inline uint64_t* words_of(struct Scratch* scratch, uint32_t i) {
+  uint64_t word = (uint64_t)i * kBlockWords;
+  if (word > kMaxFrames)
+    return 0;
+  KEEP(word);
+  return &scratch->words[word];
+}
+
+static long compare_block(uint32_t i, struct Blocks* blocks) {
+  const uint32_t number = blocks->first + i;
+  const uint64_t* words = words_of(blocks->scratch, i);
+  const struct StackBlock* block = bpf_map_lookup_elem(&stacks, &number);
+  if (!words || !block)
+    return 1;
+  uint64_t difference = 0;
+#pragma unroll
+  for (int k = 0; k < kBlockWords; ++k) {
+    difference |= words[k] ^ block->words[k];
+    KEEP(difference);  // no branch for each word, or the verifier follows 2^k paths
+  }
+  if (difference)
+    blocks->is_other = 1;
+  return difference != 0;
+}
+
+static long copy_block(uint32_t i, struct Blocks* blocks) {
+  const uint32_t number = blocks->first + i;
+  const uint64_t* words = words_of(blocks->scratch, i);
+  struct StackBlock* block = bpf_map_lookup_elem(&stacks, &number);
+  if (!words || !block)
+    return 1;
+#pragma unroll
+  for (int k = 0; k < kBlockWords; ++k)
+    block->words[k] = words[k];
+  return 0;
+}
+
+/// Copies the stack into new blocks; 0 if there is no room.
+static __always_inline uint32_t keep_stack(struct Scratch* scratch, uint32_t block_count) {
+  if (next_stack_block + block_count > stack_blocks)
+    return 0;
+  const uint64_t first = __sync_fetch_and_add(&next_stack_block, block_count);
+  if (first + block_count > stack_blocks)
+    return 0;
+  struct Blocks blocks = {.scratch = scratch, .first = first};
+  bpf_loop(block_count, copy_block, &blocks, 0);
+  return first;
+}
+
+/// Returns the number of the stack whose frames are in words[1]..., with their `count` and `hash`;
+/// 0 if there is no room.
+__attribute__((noinline)) int number_stack(struct Scratch* scratch) {
+  if (!scratch)
+    return 0;
+  uint32_t count = scratch->count;
+  KEEP(count);
+  if (count > kMaxFrames)
+    count = kMaxFrames;
+  scratch->words[0] = count | (uint64_t)scratch->stop << kHeaderStopShift | scratch->header_bits |
+                      (uint64_t)scratch->script_words << kHeaderScriptShift;
+#pragma unroll
+  for (int k = 1; k < kBlockWords; ++k)
+    scratch->words[count + k] = 0;
+  if (!stack_blocks)
+    return 0;
+  const uint32_t block_count = (count + kBlockWords) / kBlockWords;
+  struct StackKey key = {.hash = scratch->hash + scratch->words[0]};
+  uint32_t kept = 0;
+#pragma unroll
+  for (int i = 0; i < kAttempts; ++i) {
+    const uint32_t* found = bpf_map_lookup_elem(&stack_numbers, &key);
+    if (found) {
+      struct Blocks blocks = {.scratch = scratch, .first = *found};
+      bpf_loop(block_count, compare_block, &blocks, 0);
+      if (!blocks.is_other)
+        return blocks.first;
+      ++key.attempt;
+      continue;
+    }
+    if (!kept)
+      kept = keep_stack(scratch, block_count);
+    if (!kept)
+      return 0;
+    if (!bpf_map_update_elem(&stack_numbers, &key, &kept, BPF_NOEXIST))
+      return kept;
+  }
+  return 0;
+}
+
 struct Comparison {
   const struct Scratch* scratch;
   const struct NotedWords* noted;

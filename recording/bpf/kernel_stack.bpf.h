@@ -4,7 +4,6 @@
 #pragma once
 
 #include "recording/bpf/compare.bpf.h"
-#include "recording/bpf/numbers.bpf.h"
 
 /// The range of the kernel's text and of its modules: Documentation/arch/x86/x86_64/mm.rst.
 #define KERNEL_TEXT_START 0xffffffff80000000ULL

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: MIT
 #include "recording/bpf/bpf_object.h"
 #include "recording/bpf/target_filter.h"
+#include "recording/parts.h"
 
 namespace pe::unwind {
 
 std::unique_ptr<BpfObject> load(const LoadOptions& /*options*/) {
-  throw Unavailable("eBPF: this program was built without it");
+  throw Unavailable(recording::why_left_out(recording::Part::kBpf));
 }
 
 std::unique_ptr<TargetFilter> load_target_filter() {
-  throw Unavailable("eBPF: this program was built without it");
+  throw Unavailable(recording::why_left_out(recording::Part::kBpf));
 }
 
 }  // namespace pe::unwind

@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -26,11 +27,80 @@
 #include "objects/file_identity.h"
 #include "objects/image.h"
 #include "objects/mapped_image.h"
-#include "recording/bpf/embedded_code.h"
-#include "recording/bpf/rule_numbers.h"
-#include "recording/bpf/table_packer.h"
+#include "recording/bpf/kernel_rule.h"
+#include "recording/bpf/layout.h"
 #include "recording/bpf/table_store.h"
-#include "recording/bpf/word_pool.h"
+#include "unwind/cfi/unwind_table.h"
+
+// Packs one file's rows in the form of layout.h: an index word for each 256 bytes of code, and
+// rows.
+//
+// The inside of a large function consists of blocks of one row.  Such a block shares the first row
+// of any block that starts with the same rule.  libLLVM-14: 861,000 rows and 252,000 blocks.
+
+namespace pe::unwind {
+
+/// Linked code, from `start_svma` up to `end_svma`.
+struct CodeRange {
+  std::uint64_t start_svma = 0, end_svma = 0;
+};
+
+struct PackedTable {
+  std::uint64_t base_svma = 0;       ///< of the first block: a multiple of 256
+  std::vector<std::uint32_t> rows;   ///< to be written at the word for which they were packed
+  std::vector<std::uint32_t> index;  ///< one word for each block
+};
+
+/// Packs rows of rule numbers, with kNumberOfNone before the first row.  Every block of `range`
+/// gets an index word.  `rows_at` is the word where the rows will start: a block does not extend
+/// over two chunks.  Returns nullopt if there are more words than an index can address, or than
+/// `max_words`.
+std::optional<PackedTable> pack(const FlatCodes& codes, CodeRange range, std::uint32_t rows_at,
+                                std::uint32_t max_words);
+
+/// The limit for one file: rows are counted from the file's first in 24 bits.
+inline constexpr std::uint32_t kMaxFileWords = 1U << 24;
+
+// Stores the words of all tables, one after the other, over the chunks of a store.
+
+class WordPool {
+ public:
+  /// `store` must outlive this.  `max_words` is at most kMaxWords.
+  WordPool(TableStore& store, std::uint32_t max_words) : store_(store), max_words_(max_words) {}
+
+  /// The word that the next append() writes first.
+  [[nodiscard]] std::uint32_t next() const noexcept { return next_; }
+  [[nodiscard]] std::uint32_t left() const noexcept { return max_words_ - next_; }
+  /// Writes at most left() words, and returns where they start.
+  std::uint32_t append(std::span<const std::uint32_t> words);
+
+  static constexpr std::uint32_t kMaxWords = std::uint32_t{kMaxChunks} << kChunkShift;
+
+ private:
+  TableStore& store_;
+  std::uint32_t max_words_;
+  std::uint32_t next_ = 0;
+};
+
+}  // namespace pe::unwind
+
+// Code of V8 in a program's file: its builtins.
+//
+// They have no call frame information.  V8 maps that part of the file a second time, near the code
+// that it makes at run time.
+//
+// Source: V8, src/snapshot/embedded/embedded-file-writer.cc.
+
+namespace pe::objects {
+
+/// A range of svma.
+struct EmbeddedCode {
+  std::uint64_t start = 0, end = 0;
+};
+/// Returns an empty range if the file has no such code.  Reads all symbols.
+EmbeddedCode find_embedded_code(const Image& image);
+
+}  // namespace pe::objects
 
 namespace pe::unwind {
 

@@ -11,10 +11,16 @@
 #include <cstdint>
 #include <memory>
 
-#include "recording/bpf/counter_kind.h"
 #include "recording/bpf/target_start.h"
 
 namespace pe::unwind {
+
+// What a program of the kernel is attached to: the kernel has different programs for both.
+
+enum class CounterKind : std::uint8_t {
+  kSampling,  ///< samples now and then
+  kProbe,     ///< of a place in code (the PMUs uprobe and kprobe): samples each pass
+};
 
 class TargetFilter {
  public:

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "recording/bpf/memory.bpf.h"
-#include "recording/bpf/return_probes.bpf.h"
 #include "unwind/x86_64_calls.h"
 
 /// Values as in unwind::FrameSource, and bits as in unwind::Frame.

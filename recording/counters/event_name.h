@@ -3,7 +3,7 @@
 //     cycles  cycles:u            a name, with modifiers
 //     r1a8  r1a8:k                a raw event of the CPU, in hexadecimal
 //     sched:sched_switch          a tracepoint
-//     cpu/event=0x3c,umask=1/u    terms of a PMU that sysfs describes (event_sources.h)
+//     cpu/event=0x3c,umask=1/u    terms of a PMU that sysfs describes
 //     uprobe:/bin/sh:main         a probe (recording/probes/probe_name.h)
 //
 // It also parses the descriptions of such terms in sysfs: "config:0-7,32-35", the bits of a term
@@ -15,8 +15,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "recording/probes/weight.h"
 #include "stream/records/event.h"
 
 namespace pe::recording {
@@ -79,5 +81,45 @@ std::uint64_t get_config(const perf_event_attr& attr, unsigned word);
 void set_config(perf_event_attr& attr, unsigned word, std::uint64_t value);
 /// Returns the number of "config", "config1" or "config2"; nullopt for any other name.
 std::optional<unsigned> config_word(std::string_view name);
+
+// The events of this machine's PMUs, as sysfs describes them:
+//
+//     DEVICES/PMU/type            perf_event_attr::type
+//     DEVICES/PMU/format/TERM     the bits of a term: "config:0-7"
+//     DEVICES/PMU/events/EVENT    terms of a named event: "event=0x3c,umask=0x1"
+//
+// The PMUs uprobe and kprobe open probes: config1 points to a path or a function, config2 is an
+// offset, and the format has the bits "retprobe" and "ref_ctr_offset" (perf_event_open(2)).
+//
+// Source: Documentation/ABI/testing/sysfs-bus-event_source-devices-events and -format.
+
+class EventSources {
+ public:
+  explicit EventSources(std::string devices = "/sys/bus/event_source/devices")
+      : devices_(std::move(devices)) {}
+
+  /// Sets type, config and the modifiers' bits of an event, except those of tracepoints and probes.
+  /// Throws UsageError if there is no such event, PMU or term; the message names similar ones.
+  void set_event(perf_event_attr& attr, const EventName& event) const;
+  /// Does the same for a probe.  The attr refers to the text of `probe`, which must outlive it.
+  /// Throws Error if the kernel has no such probes.
+  void set_probe(perf_event_attr& attr, const Probe& probe) const;
+
+  /// Returns the names of all events but tracepoints and probes.
+  [[nodiscard]] std::vector<std::string> event_names() const;
+
+ private:
+  void set_pmu_event(perf_event_attr& attr, const EventName& event) const;
+  void set_term(perf_event_attr& attr, const EventName& event, const EventTerm& term) const;
+  bool set_named_event(perf_event_attr& attr, const std::string& name) const;
+  [[nodiscard]] std::string read(const std::string& path) const;
+  [[nodiscard]] std::vector<std::string> names_in(const std::string& folder) const;
+  [[nodiscard]] std::vector<std::string> events_of(const std::string& pmu) const;
+
+  std::string devices_;
+};
+
+/// Returns up to three of the names that differ from `name` in few letters, the most similar first.
+std::vector<std::string> similar_names(std::string_view name, std::vector<std::string> names);
 
 }  // namespace pe::recording

@@ -22,7 +22,6 @@
 #include "base/text.h"
 #include "objects/image.h"
 #include "recording/inprocess/sanitizer.h"
-#include "recording/inprocess/script_line.h"
 
 namespace pe::inprocess {
 namespace {

@@ -12,10 +12,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "objects/image.h"
+#include "recording/request.h"
 #include "unwind/function_ranges.h"
 
 namespace pe::unwind {
@@ -45,3 +47,16 @@ FunctionExits find_exits(const objects::Image& image, const FunctionRanges& rang
                          std::uint64_t svma);
 
 }  // namespace pe::unwind
+
+// Finds the places of the probes that mark the calls of functions (--span).
+
+namespace pe::recorder {
+
+/// Returns the probes of each function: "FUNC" of the recorded program, or "PATH:FUNC", as in
+/// resolve_probes().  `target` has its processes.  Throws Error with the reason if the calls of one
+/// cannot be followed.
+std::vector<recording::SpanProbes> resolve_spans(const std::vector<std::string>& functions,
+                                                 const recording::Target& target,
+                                                 const std::vector<std::string>& command);
+
+}  // namespace pe::recorder

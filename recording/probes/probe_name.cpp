@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/text.h"
-#include "recording/glob.h"
 
 namespace pe::recording {
 namespace {

@@ -20,15 +20,11 @@
 #include "objects/go_functions.h"
 #include "objects/image.h"
 #include "objects/symbol_table.h"
-#include "recording/glob.h"
 #include "recording/probes/function_exits.h"
 #include "recording/probes/function_search.h"
 #include "recording/probes/probe_name.h"
 #include "recording/probes/probe_place.h"
-#include "recording/probes/probe_refusals.h"
-#include "recording/probes/probed_file.h"
 #include "recording/probes/source_places.h"
-#include "recording/probes/static_probes.h"
 #include "unwind/function_ranges.h"
 
 namespace pe::recorder {

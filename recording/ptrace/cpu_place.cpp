@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/ptrace/cpu_place.h"
 
-#include "recording/own_priority.h"
+#include "recording/own_process.h"
 
 namespace pe::recording {
 

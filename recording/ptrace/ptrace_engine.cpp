@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "recording/own_thread.h"
+#include "recording/own_process.h"
 #include "recording/ptrace/ptrace_refusal.h"
-#include "recording/refused.h"
+#include "recording/request.h"
 
 namespace pe::recording {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "recording/ptrace/ptrace_refusal.h"
-#include "recording/refused.h"
+#include "recording/request.h"
 #include "stream/proc/maps.h"
 
 namespace pe::recording {

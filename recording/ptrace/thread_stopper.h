@@ -24,7 +24,7 @@
 #include "recording/ptrace/thread_registry.h"
 #include "recording/request.h"
 #include "recording/stream/engine_records.h"
-#include "recording/stream/mapped_ranges.h"
+#include "recording/stream/mapped_bytes.h"
 #include "recording/thread_state.h"
 
 namespace pe::recording {

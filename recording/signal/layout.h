@@ -37,6 +37,8 @@
 
 namespace pe::inprocess {
 
+/// The file of the library that is loaded into commands.
+inline constexpr const char* kSamplerLibrary = "libsampler_preload.so";
 inline constexpr std::uint64_t kMagic = 0x37676e6973637065;  ///< "epcsing7", the layout's version
 
 /// In /proc/PID/maps the file is "/memfd:<this>".

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "recording/inprocess/runtime/short_text.h"
+#include "recording/inprocess/runtime/settings_text.h"
 #include "recording/signal/layout.h"
 
 namespace pe::inprocess {

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,16 +19,15 @@
 #include "base/fd.h"
 #include "base/parse_number.h"
 #include "base/text.h"
+#include "recording/abilities.h"
 #include "recording/inprocess/command.h"
 #include "recording/inprocess/runtime/tick.h"
-#include "recording/own_thread.h"
-#include "recording/refused.h"
+#include "recording/own_process.h"
+#include "recording/request.h"
 #include "stream/proc/maps.h"
 
 namespace pe::recording {
 namespace {
-
-constexpr const char* kSamplerLibrary = "libsampler_preload.so";
 
 /// Returns the settings that the library will use.
 inprocess::Settings settings_for(const Request& request) {
@@ -73,7 +71,7 @@ std::string library_for(const std::vector<std::string>& command) {
   } catch (const Error& error) {
     throw Refused(fmt::format("signal: {}", error.what()));
   }
-  return inprocess::find_library(kSamplerLibrary);
+  return inprocess::find_library(inprocess::kSamplerLibrary);
 }
 
 /// Returns the largest number of samples per second of one thread.  The kernel checks CPU-time
@@ -100,22 +98,6 @@ std::string some_of(const std::vector<std::string>& texts) {
 }
 
 }  // namespace
-
-std::string why_no_signals() {
-#if !defined(__x86_64__)
-  return "only on x86-64";
-#else
-  const Fd memory(::memfd_create("pe-record", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory)
-    return fmt::format("memory cannot be shared here (memfd_create: {})", errno_text(errno));
-  try {
-    inprocess::find_library(kSamplerLibrary);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-#endif
-}
 
 std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks) {
   if (is_shared(got, hz, ticks))

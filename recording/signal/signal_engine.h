@@ -19,9 +19,6 @@
 
 namespace pe::recording {
 
-/// Returns why no command can sample itself here; empty if it can.
-std::string why_no_signals();
-
 /// Explains why there were `got` samples per second of CPU time instead of `hz`.  The kernel's
 /// clock ticks `ticks` times a second.
 std::string why_fewer_samples(double got, std::uint64_t hz, std::uint64_t ticks);

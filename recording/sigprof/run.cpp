@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "recording/inprocess/atomics.h"
 #include "recording/inprocess/keep_errno.h"
-#include "recording/inprocess/runtime/pages.h"
+#include "recording/inprocess/runtime/own_memory.h"
 #include "recording/inprocess/runtime/proc_self.h"
 #include "recording/inprocess/runtime/tick.h"
 

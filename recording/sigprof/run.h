@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include "recording/sigprof/options.h"
+#include "recording/sigprof/records.h"
 #include "recording/sigprof/sample_writer.h"
 #include "recording/sigprof/sampling.h"
-#include "recording/sigprof/sink.h"
 
 namespace pe::inprocess {
 

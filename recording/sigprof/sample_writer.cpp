@@ -8,7 +8,7 @@
 #include "recording/inprocess/atomics.h"
 #include "recording/inprocess/runtime/proc_self.h"
 #include "recording/inprocess/runtime/timers.h"
-#include "recording/sigprof/handler.h"
+#include "recording/sigprof/sampling.h"
 
 namespace pe::inprocess {
 namespace {

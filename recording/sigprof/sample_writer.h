@@ -12,7 +12,6 @@
 
 #include "recording/sigprof/mappings.h"
 #include "recording/sigprof/options.h"
-#include "recording/sigprof/record_buffer.h"
 #include "recording/sigprof/records.h"
 #include "recording/sigprof/thread_table.h"
 

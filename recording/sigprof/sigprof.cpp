@@ -11,9 +11,9 @@
 
 #include "recording/inprocess/keep_errno.h"
 #include "recording/inprocess/runtime/proc_self.h"
-#include "recording/sigprof/handler.h"
 #include "recording/sigprof/options.h"
 #include "recording/sigprof/run.h"
+#include "recording/sigprof/sampling.h"
 
 namespace pe::inprocess {
 namespace {

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "recording/inprocess/atomics.h"
 #include "recording/inprocess/runtime/own_memory.h"
-#include "recording/inprocess/runtime/pages.h"
 #include "recording/inprocess/runtime/proc_self.h"
 
 namespace pe::inprocess {

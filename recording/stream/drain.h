@@ -2,8 +2,8 @@
 //
 // Each ring of the kernel is ordered, but all of them together are not.  A pass has seen every
 // record that is older than the start of the previous pass.  So it writes these records, sorted,
-// and keeps the others for the next pass.  The ring of an engine of ours (engine_ring.h) need not
-// be ordered: the engine states up to which time its records are complete.
+// and keeps the others for the next pass.  The ring of an engine of ours (engine_records.h) need
+// not be ordered: the engine states up to which time its records are complete.
 //
 // A pass reads all rings before it unwinds anything, and again if unwinding takes long.  Samples
 // that will be unwound stay in their ring until the next pass has unwound them, as long as rings
@@ -23,13 +23,31 @@
 
 #include "recording/bpf/bpf_engine.h"
 #include "recording/counters/counter.h"
-#include "recording/stream/deep_pace.h"
 #include "recording/stream/file_ids.h"
 #include "recording/stream/recorded_stream.h"
 #include "stream/ordered_reader.h"
 #include "stream/records/sample.h"
 
 namespace pe::recording {
+
+// Decides how soon the rings should be polled again, so that the rest of a deep stack is still
+// found in its process.
+
+class DeepPace {
+ public:
+  explicit DeepPace(const perf_event_attr& attr);
+
+  /// Accepts a sample that has just arrived; the thread's stack occupies `used_bytes` of its copy.
+  void see(const stream::Sample& sample, std::size_t used_bytes) noexcept;
+  /// Returns the nanoseconds from `now_ns` to the next poll, if the last stacks were nearly as deep
+  /// as their copies; nullopt if there is no hurry.
+  [[nodiscard]] std::optional<std::uint64_t> wait_ns(std::uint64_t now_ns) const noexcept;
+
+ private:
+  std::uint64_t period_ns_;
+  std::uint64_t last_ns_ = 0;       ///< of the last sample
+  std::uint64_t last_deep_ns_ = 0;  ///< of the last one whose stack nearly filled its copy
+};
 
 /// Counts for the closing line.
 struct Passed {

@@ -11,22 +11,124 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <exception>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/fd.h"
 #include "languages/common/script_reader.h"
+#include "recording/counters/counter.h"
 #include "recording/counters/counters.h"
 #include "recording/request.h"
-#include "recording/stream/engine_ring.h"
 #include "recording/stream/synthesize.h"
 #include "stream/history.h"
 
+// The ring between the thread of an engine of ours, which writes records (engine_records.h), and
+// the main thread, where Drain reads them.
+//
+// The engine must never wait for the main thread: the reader of the stream may have stopped
+// reading, and the target may be stopped meanwhile.  So records that find no room are dropped and
+// counted.
+
+// Writes records to a ring of our own memory (counter.h), as the kernel does to a counter's.  One
+// thread writes; it never waits for the reader.
+
+namespace pe::stream {
+
+class RingWriter {
+ public:
+  /// `ring`, from Ring::allocate(), must outlive this.  It may be moved.
+  explicit RingWriter(const Ring& ring) noexcept
+      : page_(static_cast<perf_event_mmap_page*>(ring.map_)),
+        data_(static_cast<std::byte*>(ring.map_) + ring.data_offset_),
+        ring_bytes_(ring.map_bytes_ - ring.data_offset_) {}
+
+  [[nodiscard]] std::size_t ring_bytes() const noexcept { return ring_bytes_; }
+  /// Returns how many more bytes can be added.
+  [[nodiscard]] std::size_t room() const noexcept {
+    return ring_bytes_ -
+           static_cast<std::size_t>(
+               head_ - std::atomic_ref(page_->data_tail).load(std::memory_order_acquire));
+  }
+  /// Adds bytes of a record; there must be room.  A record's size is a multiple of eight.
+  void add(Bytes bytes) noexcept {
+    const std::size_t offset = head_ & (ring_bytes_ - 1);
+    const std::size_t first = std::min(bytes.size(), ring_bytes_ - offset);
+    std::memcpy(data_ + offset, bytes.data(), first);
+    if (first < bytes.size())
+      std::memcpy(data_, bytes.data() + first, bytes.size() - first);
+    head_ += bytes.size();
+  }
+  /// Makes the added records visible to the reader, all at once.
+  void publish() noexcept {
+    std::atomic_ref(page_->data_head).store(head_, std::memory_order_release);
+  }
+
+ private:
+  perf_event_mmap_page* page_;
+  std::byte* data_;
+  std::size_t ring_bytes_;
+  std::uint64_t head_ = 0;
+};
+
+}  // namespace pe::stream
+
 namespace pe::recording {
+
+class EngineRing {
+ public:
+  static constexpr std::size_t kMostBytes = 256UL * 1024 * 1024;
+
+  /// Throws Error.
+  explicit EngineRing(std::size_t bytes = kMostBytes);
+
+  // The engine's thread.
+  /// Writes records that belong together.  Returns false if they find no room.  Samples leave some
+  /// room for the few other records.
+  bool write(Bytes records, bool is_sample);
+  /// Counts records that will never be written.
+  void add_lost(std::uint64_t count) noexcept { lost_ += count; }
+  /// All records that are older than `time_ns` have been written.  Engines that write records in
+  /// order of time need not call it.
+  void complete_until(std::uint64_t time_ns) noexcept { complete_ns_ = time_ns; }
+  /// Sampling cannot continue: the next call of check() throws `why`.
+  void fail(std::exception_ptr why) noexcept;
+
+  // The main thread.
+  /// Readable if there are new records.
+  [[nodiscard]] int fd() const noexcept { return wakes_.get(); }
+  /// Call this before reading.  Throws the exception given to fail().
+  void check();
+  /// Returns the time given to complete_until().  Call this before reading the rings.
+  [[nodiscard]] std::uint64_t complete_ns() const noexcept { return complete_ns_; }
+  /// For Drain.
+  [[nodiscard]] std::vector<stream::Ring>& rings() noexcept { return rings_; }
+
+  /// Returns the number of lost records.
+  [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
+
+ private:
+  void wake() noexcept;
+
+  std::vector<stream::Ring> rings_;  ///< one
+  stream::RingWriter writer_;
+  Fd wakes_;
+  std::atomic<bool> has_woken_ = false;
+  std::atomic<std::uint64_t> lost_ = 0;
+  std::atomic<std::uint64_t> complete_ns_ = std::numeric_limits<std::uint64_t>::max();
+  std::exception_ptr failure_;  ///< valid if has_failed_
+  std::atomic<bool> has_failed_ = false;
+};
 
 /// Returns the event of such samples, for write_head().  Adds a line to `notes` for each difference
 /// from the request.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "objects/file_identity.h"
 #include "recording/stream/synthesize.h"
@@ -14,9 +15,10 @@
 namespace pe::recording {
 
 RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr,
-                               const Request& request, Budget& budget, unwind::TableStore* tables)
+                               const Request& request, Budget& budget, StreamParts parts)
     : writer_(writer),
       budget_(budget),
+      parts_(std::move(parts)),
       attr_(attr),
       runtimes_([this](auto pid, auto number,
                        const auto& function) { write_function(pid, number, function); },
@@ -34,8 +36,8 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
                       .budget = &budget});
   if (request.may_keep_binaries && attr.build_id != 0)
     keeper_.emplace(objects::BuildIdCache::of_user(), request.trusts_all_binaries);
-  if (tables != nullptr)
-    tables_.emplace(history_, *tables, objects::FileMatch::kSameInode,
+  if (parts_.tables != nullptr)
+    tables_.emplace(history_, *parts_.tables, objects::FileMatch::kSameInode,
                     unwind::PackedImages::Limits::usual(), &budget);
   continues_stacks_ = unwinder_ && request.may_continue;
 }
@@ -51,7 +53,7 @@ void RecordedStream::expect_program(const std::string& path) {
 perf_event_attr RecordedStream::stated(const perf_event_attr& attr) const {
   perf_event_attr stated = unwinder_ ? stream::with_call_chain(attr) : attr;
   stated.read_format = 0;  // no sample carries a counter's value
-  if (drops_data_)
+  if (parts_.drops_data)
     stated.sample_type &= ~std::uint64_t{PERF_SAMPLE_RAW};
   return stated;
 }
@@ -73,22 +75,22 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
     return write_unwound(record, behind);
   if (stream::is_script_mapping(record))  // it is for readers: no code is there
     return finish(record);
-  if (before_ && !record.is_sample() && !before_(record))
+  if (parts_.before && !record.is_sample() && !parts_.before(record))
     return;
   if (!mapped_bytes_.may_apply(record))
     return;
   follow(record);
-  if (record.is_sample() && weigher_)
+  if (record.is_sample() && parts_.weigher)
     if (const auto sample = stream::parse_sample(record, attr_))
       return finish_weighed(record, *sample);
   finish(record);
 }
 
 bool RecordedStream::is_mark(const stream::Record& record) const {
-  if (marks_.empty() || !record.is_sample())
+  if (parts_.marks.empty() || !record.is_sample())
     return false;
   ByteReader reader(record.body());
-  return marks_.contains(reader.take<std::uint64_t>().value_or(0));
+  return parts_.marks.contains(reader.take<std::uint64_t>().value_or(0));
 }
 
 void RecordedStream::write_mark(const stream::Record& record) {
@@ -122,8 +124,8 @@ void RecordedStream::follow_change(std::uint64_t time_ns) {
   }
   if (tables_)
     tables_->follow(time_ns);
-  if (reader_ != nullptr)
-    reader_->follow(history_, time_ns);
+  if (parts_.reader != nullptr)
+    parts_.reader->follow(history_, time_ns);
   const auto& change = history_.mapping_change();
   if (change && keeper_)
     keeper_->follow(*change);
@@ -172,18 +174,19 @@ void RecordedStream::write_unwound(const stream::Record& record, const unwind::B
   if (left_out > 0 || is_cut)
     scripts_.count_cut();
   const stream::Record finished = stream::view_record(std::as_bytes(std::span(text)));
-  return weigher_ ? finish_weighed(finished, *sample) : finish(finished);
+  return parts_.weigher ? finish_weighed(finished, *sample) : finish(finished);
 }
 
 /// `sample` has the registers and the data that the weight needs, which `record` may lack.
 void RecordedStream::finish_weighed(const stream::Record& record, const stream::Sample& sample) {
   weighed_.assign(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
-  if (const auto weight = weigher_->weigh(record, sample);
-      weight && weigher_->period_offset() + sizeof *weight <= weighed_.size())
-    std::memcpy(weighed_.data() + weigher_->period_offset(), &*weight, sizeof *weight);
+  if (const auto weight = parts_.weigher->weigh(record, sample);
+      weight && parts_.weigher->period_offset() + sizeof *weight <= weighed_.size())
+    std::memcpy(weighed_.data() + parts_.weigher->period_offset(), &*weight, sizeof *weight);
   // The data is the last part, after its size.
   const std::size_t data_bytes = sizeof(std::uint32_t) + sample.raw.size();
-  if (drops_data_ && data_bytes % sizeof(std::uint64_t) == 0 && weighed_.size() > data_bytes) {
+  if (parts_.drops_data && data_bytes % sizeof(std::uint64_t) == 0 &&
+      weighed_.size() > data_bytes) {
     weighed_.resize(weighed_.size() - data_bytes);
     const auto bytes = static_cast<std::uint16_t>(weighed_.size());
     std::memcpy(weighed_.data() + offsetof(perf_event_header, size), &bytes, sizeof bytes);
@@ -192,8 +195,8 @@ void RecordedStream::finish_weighed(const stream::Record& record, const stream::
 }
 
 void RecordedStream::finish(const stream::Record& record) {
-  if (pass_on_)
-    pass_on_(record);
+  if (parts_.pass_on)
+    parts_.pass_on(record);
   else
     writer_.write(record.bytes);
 }

@@ -20,52 +20,47 @@
 #include "recording/probes/weight.h"
 #include "recording/request.h"
 #include "recording/stream/mapped_bytes.h"
-#include "recording/stream/mapped_ranges.h"
-#include "recording/stream/memory_behind.h"
+#include "recording/stream/synthesize.h"
 #include "stream/history.h"
 #include "stream/stream_writer.h"
 #include "unwind/stacks/sample_unwinder.h"
 
 namespace pe::recording {
 
+/// Accepts finished records, in order of time, in the layout of RecordedStream::stated().
+using PassOn = std::function<void(const stream::Record&)>;
+
+/// What only some recordings need.  All that it refers to must outlive the stream.
+struct StreamParts {
+  unwind::TableStore* tables = nullptr;       ///< of a kernel that walks stacks; follows the stream
+  languages::ScriptReader* reader = nullptr;  ///< follows the processes
+  PassOn pass_on = {};                        ///< gets the finished records, instead of the stream
+  /// Is called with each record that is not a sample, before it is applied.  If it returns false,
+  /// the record is left out.
+  std::function<bool(const stream::Record&)> before = {};
+  /// Samples with these ids are marks of calls, of which only the stack pointer is written.
+  std::unordered_set<std::uint64_t> marks = {};
+  std::optional<Weigher> weigher = {};  ///< replaces the period of samples by their weight
+  bool drops_data = false;  ///< leaves out tracepoints' data, which only the weights need
+};
+
 class RecordedStream {
  public:
   /// `attr` was given to the kernel; it is the layout of all records.  `writer` must outlive this.
-  /// All that is read about processes draws on `budget`.  If the kernel walks stacks, `tables` is
-  /// the store that it reads, which follows the stream.  Both must also outlive this.
+  /// All that is read about processes draws on `budget`, which must also outlive this.
   RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr, const Request& request,
-                 Budget& budget, unwind::TableStore* tables = nullptr);
+                 Budget& budget, StreamParts parts = {});
   RecordedStream(const RecordedStream&) = delete;
   RecordedStream& operator=(const RecordedStream&) = delete;
   RecordedStream(RecordedStream&&) = delete;
   RecordedStream& operator=(RecordedStream&&) = delete;
   ~RecordedStream() = default;
 
-  /// Accepts finished records, in order of time, in the layout of stated().
-  using PassOn = std::function<void(const stream::Record&)>;
-  /// From now on forwards finished records to `pass_on`, not to the stream.
-  void pass_on_to(PassOn pass_on) { pass_on_ = std::move(pass_on); }
-
-  /// From now on calls `before` with each record that is not a sample, before the record is
-  /// applied.  If it returns false, the record is left out.
-  void call_before(std::function<bool(const stream::Record&)> before) {
-    before_ = std::move(before);
-  }
-
-  /// From now on samples with these ids are marks of calls, of which only the stack pointer is
-  /// written.
-  void set_marks(const std::vector<std::uint64_t>& ids) { marks_.insert(ids.begin(), ids.end()); }
   [[nodiscard]] bool is_mark(const stream::Record& record) const;
-  /// From now on replaces the period of samples by their weight.  `drops_data`: the stream leaves
-  /// out tracepoints' data, which only the weights need.
-  void weigh_by(Weigher weigher, bool drops_data) {
-    weigher_.emplace(std::move(weigher));
-    drops_data_ = drops_data;
-  }
   /// Null if no sample has a weight.
-  [[nodiscard]] const Weigher* weigher() const noexcept { return weigher_ ? &*weigher_ : nullptr; }
-  /// From now on `reader`, which must outlive this, follows the processes.
-  void lead(languages::ScriptReader& reader) { reader_ = &reader; }
+  [[nodiscard]] const Weigher* weigher() const noexcept {
+    return parts_.weigher ? &*parts_.weigher : nullptr;
+  }
 
   /// The target will start the program at `path`.  If the program may have a runtime, examines it
   /// now, which may take 0.1 s: the memory of a short-lived process must be read while it lives.
@@ -89,7 +84,7 @@ class RecordedStream {
   /// See unwind::SampleUnwinder::used_of_copy().
   std::size_t used_of_copy(const stream::Sample& sample);
 
-  /// Valid during a PassOn callback: its last change is that of the record just forwarded.
+  /// Valid during StreamParts::pass_on: its last change is that of the record just forwarded.
   [[nodiscard]] const stream::History& history() const noexcept { return history_; }
   /// Null if no binaries are kept.
   [[nodiscard]] BinaryKeeper* keeper() noexcept { return keeper_ ? &*keeper_ : nullptr; }
@@ -130,11 +125,9 @@ class RecordedStream {
 
   stream::StreamWriter& writer_;
   Budget& budget_;
-  PassOn pass_on_;
-  std::function<bool(const stream::Record&)> before_;
+  StreamParts parts_;
   perf_event_attr attr_;
   bool continues_stacks_ = false;
-  std::unordered_set<std::uint64_t> marks_;
   stream::History history_;
   MappedBytes mapped_bytes_{budget_, history_};
   std::optional<BinaryKeeper> keeper_;
@@ -143,15 +136,12 @@ class RecordedStream {
   std::optional<unwind::SampleUnwinder> unwinder_;
   std::optional<unwind::CodeTables> tables_;
   stream::RecordBuilder builder_;
-  std::optional<Weigher> weigher_;
-  bool drops_data_ = false;
   std::string weighed_;           ///< the sample that finish_weighed() passes on
   std::uint64_t now_ns_ = 0;      ///< the time of the sample that is written
   MemoryBehind memory_;           ///< for the sample that has just arrived
   KeptBehind behind_;             ///< for the next sample to be written
   languages::KeptScript script_;  ///< likewise
   languages::ScriptMerger scripts_;
-  languages::ScriptReader* reader_ = nullptr;
   std::unordered_set<std::uint32_t> interpreters_;  ///< by pid: may be interpreters
   bool has_interpreter_samples_ = false;
 };

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "recording/cpu_time.h"
+#include "recording/thread_state.h"
 #include "stream/proc/maps.h"
 
 namespace pe::recording {

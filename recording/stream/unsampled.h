@@ -46,7 +46,7 @@ struct SampledTime {
 };
 
 /// The CPU time of threads, of processes, and of the children that these have waited for, as the
-/// scheduler counts it (cpu_time.h).  It omits children that still run, unless they are a
+/// scheduler counts it (thread_state.h).  It omits children that still run, unless they are a
 /// command's, and children that nobody waited for.  So it never exceeds the true time.
 class TargetTime {
  public:

@@ -13,6 +13,28 @@
 #include "base/cli/closing.h"
 #include "recording/counters/counters.h"
 #include "recording/stream/recorded_stream.h"
+#include "stream/stream_writer.h"
+
+// Notes in a stream where, how and when it was recorded (stream/records/record.h).
+
+namespace pe::recording {
+
+/// Writes the host's name, the version of this program with the engine that records, its command
+/// line, and the time of day on the clock of the samples (CLOCK_MONOTONIC).  What the system does
+/// not tell is left out; so is a word of the command line after 32 KiB.  The attrs must precede
+/// these records.
+void write_origin(stream::StreamWriter& writer, std::string_view engine);
+
+}  // namespace pe::recording
+
+// Finds the start of the running kernel's text, which distinguishes the addresses of two boots.
+
+namespace pe::stream {
+
+/// Returns the address of _text in /proc/kallsyms; 0 if it is hidden (kptr_restrict) or missing.
+std::uint64_t kernel_start();
+
+}  // namespace pe::stream
 
 namespace pe::recording {
 

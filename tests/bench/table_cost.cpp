@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/child.h"
-#include "recording/own_cost.h"
+#include "recording/own_process.h"
 #include "support/live_tables.h"
 
 namespace {

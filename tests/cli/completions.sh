@@ -79,9 +79,9 @@ expect() {  # WANTED GOT WHAT
 }
 
 expect '--engine|--event' "$(in_bash pe-record --e)" 'an option'
-expect 'auto|bpf|perf|ptrace|signal' "$(in_bash pe-record --engine '')" 'a choice'
+expect 'auto|best|bpf|perf|ptrace|signal' "$(in_bash pe-record --engine '')" 'a choice'
 expect 'perf|ptrace' "$(in_bash pe-record -F 99 --engine = p)" 'a choice behind ='
-expect 'auto|bpf|perf|ptrace|signal' "$(in_bash pe-record --engine =)" 'all choices behind ='
+expect 'auto|best|bpf|perf|ptrace|signal' "$(in_bash pe-record --engine =)" 'all choices behind ='
 expect '--engine=perf|--engine=ptrace' "$(in_bash pe-record --engine=p)" 'a choice where = divides no words'
 expect "$$" "$(in_bash pe-record -p $$)" 'a process'
 expect "1,$$" "$(in_bash offcpu --pid = 1,$$)" 'one of several processes'
@@ -140,7 +140,7 @@ offered "$(in_fish pe-record "pe-record --tid $$")" $$ 'fish: a thread'
 
 expect_in_zsh '--engine|--event' 'pe-record --e' 'an option'
 expect_tab 'pe-record --engine=' 'pe-record --en' 'Tab behind an option'
-expect_in_zsh 'auto|bpf|perf|ptrace|signal' 'pe-record --engine ' 'choices'
+expect_in_zsh 'auto|best|bpf|perf|ptrace|signal' 'pe-record --engine ' 'choices'
 expect_in_zsh 'perf|ptrace' 'pe-record -F 99 --engine=p' 'a choice behind ='
 expect_tab 'pe-record --engine=signal ' 'pe-record --engine=s' 'Tab behind a choice'
 expect_in_zsh "$$" "pe-record -p $$" 'a process'

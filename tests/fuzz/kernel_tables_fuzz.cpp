@@ -5,8 +5,7 @@
 
 #include "check_cfi.h"
 #include "recording/bpf/kernel_rule.h"
-#include "recording/bpf/rule_numbers.h"
-#include "recording/bpf/table_packer.h"
+#include "recording/bpf/packed_images.h"
 #include "support/table_memory.h"
 #include "unwind/cfi/unwind_table.h"
 

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "fuzz/require.h"
-#include "recording/glob.h"
 #include "recording/probes/probe_name.h"
 #include "recording/probes/weight.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "recording/inprocess/script_line.h"
+#include "recording/inprocess/sanitizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view head(data, size);

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fuzz/require.h"
-#include "recording/probes/static_probes.h"
+#include "recording/probes/function_search.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view all(data, size);

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: MIT
 #include "check_cfi.h"
 #include "recording/probes/function_exits.h"
-#include "recording/probes/landing_pads.h"
 #include "recording/probes/probe_place.h"
+#include "recording/probes/source_places.h"
 #include "unwind/function_ranges.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/require.h"
-#include "recording/bpf/verifier_log.h"
+#include "recording/bpf/mapped_memory.h"
 
 using pe::testing::require;
 

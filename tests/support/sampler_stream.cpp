@@ -28,7 +28,6 @@
 #include "base/io/output.h"
 #include "recording/child.h"
 #include "recording/signal/collector.h"
-#include "recording/stop_signals.h"
 #include "recording/stream/drain.h"
 #include "recording/stream/whole_stream.h"
 
@@ -116,7 +115,10 @@ int run(const Arguments& arguments) {
   std::vector<std::string> notes;
   const recording::OpenedEvent event = recording::engine_event(request, notes);
   Budget budget;
-  recording::RecordedStream stream(writer, event.attr, request, budget);
+  recording::PassOn pass_on = [&](const stream::Record& record) { writer.write(record.bytes); };
+  recording::RecordedStream stream(
+      writer, event.attr, request, budget,
+      {.pass_on = [&](const stream::Record& record) { pass_on(record); }});
   recording::Drain drain(stream, event.attr);
   recording::EngineRing ring;
   recording::EngineRecords records(ring, event);
@@ -137,12 +139,12 @@ int run(const Arguments& arguments) {
   }
   collector.pass();
   ThreadSums sums(kNsPerSecond / settings.hz);
-  stream.pass_on_to([&](const stream::Record& record) {
+  pass_on = [&](const stream::Record& record) {
     if (const auto sample =
             record.is_sample() ? stream::parse_sample(record, event.attr) : std::nullopt)
       sums.add(*sample, stream.history().processes().comm(sample->pid, sample->tid));
     writer.write(record.bytes);
-  });
+  };
   drain.finish(ring.rings());
   write_tail(stream, event, ring.lost());
   out.flush();

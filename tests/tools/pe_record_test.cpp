@@ -7,7 +7,7 @@
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
-#include "pe-record/engine_advice.h"
+#include "pe-record/engines.h"
 #include "stream/session.h"
 #include "support/run_tool.h"
 
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
 
 BOOST_AUTO_TEST_CASE(the_engine_bpf_copies_no_stacks) {
   BOOST_TEST(refusal({"--engine", "magic", "-a"}) ==
-             "--engine: not one of auto, perf, bpf, signal, ptrace: 'magic'");
+             "--engine: not one of auto, best, perf, bpf, signal, ptrace: 'magic'");
   BOOST_TEST(refusal({"--engine", "bpf", "--stack-size", "8192", "-a"}) ==
              "--engine bpf copies no stacks: it does not support --stack-size");
   BOOST_TEST(refusal({"--engine", "bpf", "--keep-stacks", "-a"}) ==
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(larger_copies_are_advised_only_if_there_are_any) {
   pe::recorder::Options options;
   pe::recorder::EngineAdvice with_bpf(options);
   with_bpf.may_use_bpf = true;  // also for users who may not
-  options.not_by_bpf = "reason";
+  options.not_by[Engine::kBpf] = "reason";
   const pe::recorder::EngineAdvice without(options);
   constexpr std::uint64_t kMost = 65'208;  // as the kernel's records allow
   pe::recording::Request request{.stack_bytes = 8192};

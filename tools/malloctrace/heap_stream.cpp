@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "recording/stream/origin.h"
+#include "recording/stream/whole_stream.h"
 #include "stream/records/event.h"
 
 namespace pe::malloctrace {

@@ -23,6 +23,7 @@
 #include "malloctrace/snapshots.h"
 #include "recording/child.h"
 #include "recording/inprocess/command.h"
+#include "recording/parts.h"
 #include "recording/session.h"
 
 namespace pe::malloctrace {
@@ -227,6 +228,7 @@ Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended) const 
 
 int work(const CommandLine& line, Io& io) {
   const Options options = malloctrace::read_options(line);
+  recording::require(recording::Part::kHeap);
   if (!options.writes_file() && !options.report && io.out.is_terminal())
     throw UsageError(
         "the stream is binary: pipe it into pe-symbolize, name a file with --output, or use "

@@ -12,7 +12,6 @@
 #include "malloctrace/options.h"
 #include "recording/child.h"
 #include "recording/inprocess/listener.h"
-#include "recording/stop_signals.h"
 
 // Checks that the command can be traced, and builds the environment that it needs.
 

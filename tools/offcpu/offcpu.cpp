@@ -12,9 +12,8 @@
 #include "base/text.h"
 #include "offcpu/engine.h"
 #include "offcpu/options.h"
-#include "recording/closing.h"
 #include "recording/inprocess/command.h"
-#include "recording/probes/spans.h"
+#include "recording/probes/function_exits.h"
 #include "recording/session.h"
 #include "recording/target_options.h"
 

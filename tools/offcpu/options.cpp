@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "recording/parts.h"
 #include "recording/target_options.h"
 
 namespace pe::offcpu {
@@ -85,10 +86,13 @@ EngineChoice read_engine(const CommandLine& line) {
       continue;
     if (engine == EngineChoice::kPerf)
       throw UsageError(fmt::format("--{} needs --engine bpf", option));
+    recording::require(recording::Part::kBpf);
     if (line.has("span"))
       throw UsageError(
           fmt::format("--span: cannot be combined with --{}, which needs the bpf engine", option));
   }
+  if (engine == EngineChoice::kBpf)
+    recording::require(recording::Part::kBpf);
   // The engine bpf adds up waits, whose times are then unknown.
   if (!line.has("span"))
     return engine;
@@ -114,34 +118,21 @@ recording::Request read_request(const CommandLine& line, const WaitChoice& choic
 }  // namespace
 
 void add_options(po::options_description& options) {
-  options.add_options()                                                           //
-      ("pid,p", text("PID|NAME[,...]"), "record all threads of these processes")  //
-      ("children", "with --pid: also the processes that they have started")       //
-      ("tid,t", text("TID[,TID]"), "record these threads")                        //
-      ("all,a", "record the whole system")                                        //
-      ("cgroup", text("PATH"), "record a control group")                          //
-      ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")  //
-      ("min-us", text("US"), "leave out waits shorter than US microseconds")      //
-      ("max-us", text("US"), "leave out waits longer than US microseconds")       //
+  recording::add_target_options(options);
+  options.add_options()                                                       //
+      ("min-us", text("US"), "leave out waits shorter than US microseconds")  //
+      ("max-us", text("US"), "leave out waits longer than US microseconds")   //
       ("state", text("STATE[,STATE]"),
        "record only waits in these states, letters as in ps: S, D")                //
       ("preempted", "also record waits of preempted threads")                      //
       ("wakers", "also record which thread ended each wait, after the frame --")   //
       ("locks", "record only waits for locks, with the lock and who released it")  //
       ("blame", one_of("STACK", kBlames),
-       "with --locks, the stack that comes first: holder (default), waiter")  //
-      ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
-       "also record when calls to FUNC, or PATH:FUNC, start and end (repeatable)")        //
-      ("user-only", "leave out kernel frames")                                            //
-      ("kernel-only", "record only kernel frames")                                        //
-      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")         //
-      ("engine", one_of("ENGINE", kEngines), "how to record: auto (default), perf, bpf")  //
-      ("no-cache", "do not keep binaries in ~/.debug")                                    //
-      ("trust", "let binaries kept from containers name other recordings")                //
-      ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")          //
-      ("output,o", text("FILE"), "write the stream to FILE")                              //
-      ("verbose,v", "report all details at the end")                                      //
-      ("quiet,q", "print no progress and no summary");
+       "with --locks, the stack that comes first: holder (default), waiter")       //
+      ("kernel-only", "record only kernel frames")                                 //
+      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")  //
+      ("engine", one_of("ENGINE", kEngines), "how to record: auto (default), perf, bpf");
+  recording::add_stream_options(options);
 }
 
 Options read_options(const CommandLine& line) {

@@ -12,9 +12,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "offcpu/engine.h"
-#include "recording/own_rights.h"
+#include "recording/own_process.h"
 #include "recording/probes/marks.h"
-#include "recording/stream/origin.h"
 #include "recording/stream/whole_stream.h"
 #include "stream/proc/own_rights.h"
 #include "stream/user_copy.h"
@@ -28,7 +27,9 @@ constexpr const char* kSwitchTracepoint = "sched:sched_switch";
 
 PerfEngine::Recording::Recording(Output& out, PerfEngine& engine)
     : writer(out),
-      stream(writer, engine.layout_, engine.request_, engine.budget_),
+      stream(writer, engine.layout_, engine.request_, engine.budget_,
+             {.pass_on = [&engine](const stream::Record& record) { engine.take(record); },
+              .marks = engine.marks()}),
       drain(stream, engine.layout_),
       waits(writer, engine.first_id()) {}
 
@@ -55,16 +56,20 @@ std::uint64_t PerfEngine::first_id() const {
 
 void PerfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
-  recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
   recording_->drain.tell_losses_early();
-  if (!request_.spans.empty()) {
-    recording_->stream.set_marks(recording::mark_ids(counters_.events()));
+  if (!request_.spans.empty())
     recording_->waits.keep_apart();
-  }
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   counters_.start();
   recording::keep_rights_to_record(false);
+}
+
+std::unordered_set<std::uint64_t> PerfEngine::marks() const {
+  if (request_.spans.empty())
+    return {};
+  const auto ids = recording::mark_ids(counters_.events());
+  return {ids.begin(), ids.end()};
 }
 
 void PerfEngine::tell_running() {

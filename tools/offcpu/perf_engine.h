@@ -7,6 +7,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <unordered_set>
+
 #include "offcpu/engine.h"
 #include "offcpu/wait_writer.h"
 #include "recording/counters/counters.h"
@@ -56,6 +58,7 @@ class PerfEngine final : public Engine {
   void take_loss(const stream::Record& record);
   void take_change(const stream::Record& record);
   [[nodiscard]] std::uint64_t first_id() const;
+  [[nodiscard]] std::unordered_set<std::uint64_t> marks() const;
   [[nodiscard]] std::vector<std::uint64_t> ids_of_waits() const;
   [[nodiscard]] char state_of(const stream::Sample& sample) const;
 

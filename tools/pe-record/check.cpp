@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "pe-record/engines.h"
 #include "recording/abilities.h"
 
 namespace pe::recorder {
@@ -17,16 +18,11 @@ int check(const CommandLine& line, Io& io) {
     text.erase(text.find_last_not_of(' ') + 1);
     io.out.write(text + "\n");
   }
+  io.out.write(fmt::format("{:<36}{}\n{:<36}{}\n", "--engine best would use",
+                           describe_default(recording::Engine::kBest, found),
+                           "--engine auto would use",
+                           describe_default(recording::Engine::kAuto, found)));
   const bool has_any = found.has_perf || found.has_signals || found.has_ptrace;
-  const char* const engine = found.has_perf ? "perf"
-                             : found.has_signals
-                                 ? "signal      for a command; for running processes: "
-                             : found.has_ptrace ? "ptrace"
-                                                : "none";
-  const char* const other = found.has_perf || !found.has_signals ? ""
-                            : found.has_ptrace                   ? "ptrace"
-                                                                 : "none";
-  io.out.write(fmt::format("{:<36}{}{}\n", "--engine auto would use", engine, other));
   return has_any ? kOk : kFailure;
 }
 

@@ -9,10 +9,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "recording/counters/cpu_times.h"
-#include "recording/own_rights.h"
+#include "recording/counters/attributes.h"
+#include "recording/own_process.h"
 #include "recording/probes/marks.h"
-#include "recording/refused.h"
+#include "recording/request.h"
 #include "recording/stream/whole_stream.h"
 
 namespace pe::recorder {
@@ -42,14 +42,18 @@ CounterSource::CounterSource(const Options& options, recording::Session& session
   session.start_child();
   session.watch_targets();
   counters_.emplace(options.request, session.target(), bpf_.get());
-  open_stream(counters_->events().front().attr, counters_->notes());
+  const perf_event_attr& attr = counters_->events().front().attr;
+  recording::StreamParts parts{.weigher = weigher(attr)};
+  parts.drops_data = parts.weigher && request_.with_raw_data && !request_.keep_stacks;
   if (!options.request.spans.empty()) {
-    stream_->set_marks(recording::mark_ids(counters_->events()));
-    drain_->tell_losses_early();
+    const auto marks = recording::mark_ids(counters_->events());
+    parts.marks.insert(marks.begin(), marks.end());
   }
+  open_stream(attr, counters_->notes(), std::move(parts));
+  if (!options.request.spans.empty())
+    drain_->tell_losses_early();
   if (session.child() != nullptr)
     program_ = options.command.front();
-  set_weights();
   recording::keep_rights_to_record(bpf_ != nullptr);
 }
 
@@ -60,8 +64,6 @@ void CounterSource::start() {
   if (!bpf_)
     start_clock(read_ns);
   counters_->start();
-  if (bpf_)
-    bpf_->read_scripts(*stream_);
   expect_command();
   unreadable_ = write_running(*stream_, counters_->layout(), session_.target());
   if (bpf_) {  // it samples from now on: the tables of large programs take a second
@@ -84,19 +86,19 @@ std::vector<int> CounterSource::fds() const {
   return fds;
 }
 
-/// Tells the stream which samples have a weight, by the ids of their counters.
-void CounterSource::set_weights() {
+/// Returns the weights of samples, which find their counter by its id; nullopt if none has one.
+std::optional<recording::Weigher> CounterSource::weigher(const perf_event_attr& attr) const {
   std::map<std::uint64_t, recording::Weight> weights;
   for (const recording::OpenedEvent& event : counters_->events())
     for (const std::uint64_t id : event.ids)
       if (event.weight)
         weights.emplace(id, event.weight->weight);
   if (weights.empty())
-    return;
-  recording::Weigher weigher(std::move(weights), stream_->layout());
+    return std::nullopt;
+  recording::Weigher weigher(std::move(weights), attr);
   if (bpf_)
     weigher.trust_periods();
-  stream_->weigh_by(std::move(weigher), request_.with_raw_data && !request_.keep_stacks);
+  return weigher;
 }
 
 /// Ends the recording if the target passes its probes too often.

@@ -27,7 +27,7 @@ class CounterSource final : public RingSource {
  private:
   /// Samples start: the duration, the target's CPU time and our own count from `now_ns`.
   void start_clock(std::uint64_t now_ns);
-  void set_weights();
+  [[nodiscard]] std::optional<recording::Weigher> weigher(const perf_event_attr& attr) const;
   void check_hits();
   void add_weights(Closing& closing) const;
   void add_unsampled(Closing& closing, const recording::Passed& passed) const;

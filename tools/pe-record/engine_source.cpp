@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "recording/built_parts.h"
 #include "recording/ptrace/ptrace_engine.h"
 #include "recording/ptrace/ptrace_refusal.h"
 #include "recording/signal/signal_engine.h"
@@ -26,21 +27,25 @@ EngineSource::EngineSource(const Options& options, recording::Session& session)
 
 /// Starts the command, too, which has to find the engine.
 void EngineSource::open_signal() {
-  auto engine = std::make_unique<recording::SignalEngine>(request_, session_.request().command,
-                                                          session_.budget());
-  session_.start_child(engine->environment());
-  request_.stack_bytes = engine->stack_bytes();
-  engine_ = std::move(engine);
+  if constexpr (recording::built::kHasInprocess) {
+    auto engine = std::make_unique<recording::SignalEngine>(request_, session_.request().command,
+                                                            session_.budget());
+    session_.start_child(engine->environment());
+    request_.stack_bytes = engine->stack_bytes();
+    engine_ = std::move(engine);
+  }
 }
 
 void EngineSource::open_ptrace() {
-  if (session_.target().is_command)
-    recording::check_command_is_traceable(session_.request().command.front());
-  auto engine =
-      std::make_unique<recording::PtraceEngine>(request_, session_.target(), session_.budget());
-  if (session_.target().is_command)
-    session_.child()->is_waited_for(engine->child());
-  engine_ = std::move(engine);
+  if constexpr (recording::built::kHasPtrace) {
+    if (session_.target().is_command)
+      recording::check_command_is_traceable(session_.request().command.front());
+    auto engine =
+        std::make_unique<recording::PtraceEngine>(request_, session_.target(), session_.budget());
+    if (session_.target().is_command)
+      session_.child()->is_waited_for(engine->child());
+    engine_ = std::move(engine);
+  }
 }
 
 void EngineSource::start() {

@@ -11,10 +11,10 @@
 #include "base/cli/command_line.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "pe-record/engines.h"
 #include "recording/counters/attributes.h"
 #include "recording/counters/event_name.h"
-#include "recording/probes/probe_name.h"
-#include "recording/probes/ready_made.h"
+#include "recording/probes/list.h"
 #include "recording/signal/layout.h"
 #include "recording/target_options.h"
 
@@ -36,99 +36,10 @@ constexpr Choice<CallGraph> kCallGraphs[] = {
     {"none", CallGraph::kNone},
 };
 
-constexpr Choice<recording::Engine> kEngines[] = {
-    {"auto", recording::Engine::kAuto},     {"perf", recording::Engine::kPerf},
-    {"bpf", recording::Engine::kBpf},       {"signal", recording::Engine::kSignal},
-    {"ptrace", recording::Engine::kPtrace},
-};
-
 constexpr Choice<recording::Clock> kClocks[] = {
     {"cpu", recording::Clock::kCpu},
     {"wall", recording::Clock::kWall},
 };
-
-bool has_probes(const recording::Request& request) {
-  return std::any_of(request.events.begin(), request.events.end(),
-                     [](const std::string& event) { return recording::is_probe(event); });
-}
-
-/// Are there events that the engine bpf records at less cost to the target than others?
-bool has_events_for_bpf(const recording::Request& request) {
-  return has_probes(request) || request.each_pass.contains("page-faults");
-}
-
-/// Returns what keeps the engine bpf from probes; empty if nothing does.  Its program runs for all
-/// threads on all CPUs.
-std::string problem_of_probes_by_bpf(const Options& options) {
-  if (!options.target.threads.empty() || !options.target.cgroup.empty() ||
-      !options.target.cpus.empty())
-    return "--engine bpf records probes of whole processes only: it does not support --tid, "
-           "--cgroup, --cpu";
-  if (options.request.period || options.request.frequency_was_given)
-    return "--engine bpf records every hit of a probe: it does not support --count, --freq";
-  return {};
-}
-
-/// Returns an option that the engine bpf cannot fulfil; empty if it can fulfil all of them.
-std::string problem_of_bpf(const CommandLine& line, const Options& options) {
-  const recording::Request& request = options.request;
-  std::string problem = has_probes(request) ? problem_of_probes_by_bpf(options) : "";
-  if (line.has("span"))
-    problem = "--engine bpf cannot mark calls: it does not support --span";
-  for (const char* option : {"stack-size", "keep-stacks"})
-    if (line.has(option))
-      problem = fmt::format("--engine bpf copies no stacks: it does not support --{}", option);
-  if (request.stack_bytes && !line.has("stack-size"))
-    problem = "--engine bpf copies no stacks: it does not support --call-graph dwarf,BYTES";
-  if (request.kernel_only)
-    problem = "--engine bpf walks stacks of programs: it does not support --kernel-only";
-  if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
-    problem = "--engine bpf needs --call-graph auto or dwarf";
-  for (const std::string& event : request.events)
-    if (recording::parse_event(event).kind == recording::EventName::Kind::kTracepoint)
-      problem = fmt::format("--engine bpf cannot sample tracepoints: '{}'", event);
-  return problem;
-}
-
-/// Returns an option that neither of the engines without counters can fulfil.
-std::string problem_of_taken(const Options& options) {
-  const recording::Request& request = options.request;
-  for (const std::string& event : request.events)
-    if (event != "cpu-clock" && event != "task-clock")
-      return fmt::format("samples CPU time: it does not support --event '{}'", event);
-  if (request.period)
-    return "samples CPU time: it does not support --count";
-  if (!options.spans.empty())
-    return "cannot mark calls: it does not support --span";
-  if (request.kernel_only)
-    return "records no kernel stacks: it does not support --kernel-only";
-  if (request.call_graph != CallGraph::kAuto && request.call_graph != CallGraph::kDwarf)
-    return "needs --call-graph auto or dwarf";
-  return {};
-}
-
-/// The same for the engine ptrace, without its name; empty if it can fulfil all options.
-std::string problem_of_ptrace(const CommandLine& line, const Options& options) {
-  if (options.target.is_wide() || !options.target.cpus.empty())
-    return "stops single processes and threads: it does not support --all, --cpu, --cgroup";
-  if (!options.request.thread_choice.empty())
-    return "follows all threads: it does not support --thread";
-  if (std::string problem = problem_of_taken(options); !problem.empty())
-    return problem;
-  if (line.has("mmap-pages") && options.request.engine == recording::Engine::kPtrace)
-    return "has no rings: it does not support --mmap-pages";
-  return {};
-}
-
-/// The same for the engine signal.
-std::string problem_of_signal(const Options& options) {
-  if (!options.target.is_command)
-    return "samples only a command that it starts (pe-record --engine signal -- COMMAND); use "
-           "--engine ptrace for running processes";
-  if (!options.target.cpus.empty())
-    return "samples on all CPUs: it does not support --cpu";
-  return problem_of_taken(options);
-}
 
 /// Checks the size of a thread's ring for the engine signal.
 void check_signal_ring(const recording::Request& request) {
@@ -146,43 +57,6 @@ std::vector<std::string> thread_choice(const std::string& list) {
     if (thread.empty())
       throw UsageError("--thread: not a name or number: ''");
   return threads;
-}
-
-/// Counters cannot count wall time.  The other engines can, and `auto` chooses one of them.
-void check_wall(const Options& options) {
-  using recording::Engine;
-  const Engine engine = options.request.engine;
-  if (options.request.clock != recording::Clock::kWall)
-    return;
-  if (engine == Engine::kPerf || engine == Engine::kBpf)
-    throw UsageError("--clock wall needs --engine signal or ptrace");
-  if (engine == Engine::kAuto && !options.not_by_signal.empty() && !options.not_by_ptrace.empty())
-    throw UsageError("--clock wall needs --engine signal or ptrace, which " +
-                     options.not_by_ptrace);
-}
-
-void check_engine(const CommandLine& line, Options& options) {
-  using recording::Engine;
-  recording::Request& request = options.request;
-  if (const auto* list = line.text("thread"))
-    request.thread_choice = thread_choice(*list);
-  options.not_by_ptrace = problem_of_ptrace(line, options);
-  options.not_by_signal = problem_of_signal(options);
-  const bool is_signal = request.engine == Engine::kSignal;
-  const bool is_ptrace = request.engine == Engine::kPtrace;
-  if (is_signal && !options.not_by_signal.empty())
-    throw UsageError("--engine signal " + options.not_by_signal);
-  if (is_ptrace && !options.not_by_ptrace.empty())
-    throw UsageError("--engine ptrace " + options.not_by_ptrace);
-  options.not_by_bpf = problem_of_bpf(line, options);
-  if (request.engine == Engine::kBpf && !options.not_by_bpf.empty())
-    throw UsageError(options.not_by_bpf);
-  options.has_events_for_bpf = has_events_for_bpf(request);
-  check_wall(options);
-  if (!request.thread_choice.empty() && !is_signal)
-    throw UsageError("--thread needs --engine signal");
-  if (is_signal)
-    check_signal_ring(request);
 }
 
 /// Reads --event.  Checks the grammar only: an unknown event is refused when its counters are
@@ -280,48 +154,35 @@ void read_stacks(const CommandLine& line, recording::Request& request) {
 }  // namespace
 
 void add_options(po::options_description& options) {
-  options.add_options()                                                           //
-      ("pid,p", text("PID|NAME[,...]"), "record all threads of these processes")  //
-      ("children", "with --pid: also the processes that they have started")       //
-      ("tid,t", text("TID[,TID]"), "record these threads")                        //
-      ("all,a", "record the whole system")                                        //
-      ("cpu,C", text("CPUS"), "record only on these CPUs (0-3,8)")                //
-      ("cgroup", text("PATH"), "record a control group")                          //
+  recording::add_target_options(options);
+  options.add_options()                                             //
+      ("cpu,C", text("CPUS"), "record only on these CPUs (0-3,8)")  //
       ("freq,F", text("HZ"),
        "samples per second on each CPU, or max (default 997 for a command, else 99)")  //
       ("count,c", text("PERIOD"), "record one sample every PERIOD events instead")     //
       ("event,e", text("EVENT[,EVENT]"),
        "events to count, as in perf list (default cycles, else cpu-clock); "
        "probes: uprobe:PATH:FUNC, uretprobe:, usdt:, kprobe:, kretprobe:; "
-       "ready-made: io, net, faults, writes")  //
-      ("span", po::value<std::vector<std::string>>()->value_name("FUNC"),
-       "also record when calls to FUNC, or PATH:FUNC, start and end (repeatable)")        //
+       "ready-made: io, net, faults, writes")                                             //
       ("filter", text("EXPR"), "record a tracepoint only if EXPR holds: 'bytes > 4096'")  //
       ("weight", text("FIELD"),
        "weight samples by FIELD, arg0 to arg5, or retval")                          //
       ("max-hits", text("N"), "stop if there are more than N samples per second")   //
       ("list", text("PATTERN"), "list the events and probes that match, and exit")  //
-      ("duration,d", text("SECONDS"), "stop after SECONDS, and end the command")    //
       ("stacks,g", "record call stacks (the default)")                              //
       ("call-graph", one_of("HOW", kCallGraphs),
        "how to find callers: auto (default), dwarf[,BYTES], fp, none")  //
       ("engine", one_of("NAME", kEngines),
-       "how to sample: auto (default), perf, bpf, signal, ptrace")  //
+       "how to sample: auto (default), best, perf, bpf, signal, ptrace")  //
       ("clock", one_of("CLOCK", kClocks),
        "sample CPU time: cpu (default), or all time: wall (signal, ptrace)")           //
       ("thread", text("NAME|TID"), "with --engine signal: record only these threads")  //
       ("stack-size", text("BYTES"), "bytes to copy of each stack (default 65528)")     //
       ("no-continue", "do not complete stacks deeper than their copy")                 //
       ("keep-stacks", "keep the copies of stacks in the stream")                       //
-      ("no-cache", "do not keep binaries in ~/.debug")                                 //
-      ("trust", "let binaries kept from containers name other recordings")             //
-      ("user-only", "leave out kernel frames")                                         //
       ("kernel-only", "record only time in the kernel, and only its frames")           //
-      ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")       //
-      ("output,o", text("FILE"), "write the stream to FILE")                           //
-      ("check", "report what can be recorded here, and exit")                          //
-      ("verbose,v", "report all details at the end")                                   //
-      ("quiet,q", "print no progress and no summary");
+      ("check", "report what can be recorded here, and exit");
+  recording::add_stream_options(options);
 }
 
 Options read_options(const CommandLine& line) {
@@ -339,7 +200,14 @@ Options read_options(const CommandLine& line) {
   options.duration_ns = recording::read_duration(line);
   read_stacks(line, request);
   recording::read_recording(line, request);
+  if (const auto* list = line.text("thread"))
+    request.thread_choice = thread_choice(*list);
   check_engine(line, options);
+  const bool is_signal = request.engine == recording::Engine::kSignal;
+  if (!request.thread_choice.empty() && !is_signal)
+    throw UsageError("--thread needs --engine signal");
+  if (is_signal)
+    check_signal_ring(request);
   recording::read_output(line, options);
   return options;
 }

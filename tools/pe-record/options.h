@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/cli/run.h"
-#include "recording/probes/ready_made.h"
+#include "recording/probes/list.h"
 #include "recording/session.h"
 
 namespace pe::recorder {
@@ -14,12 +15,11 @@ namespace pe::recorder {
 struct Options : recording::SessionRequest {
   recording::Request request;
   std::vector<std::string> spans;  ///< functions whose calls are recorded, as typed
-  /// Why the engine does not do what is asked for; empty if it does.
-  std::string not_by_bpf, not_by_signal, not_by_ptrace;
-  /// Are there events that the engine bpf records at the least cost to the target?  It copies no
-  /// stack at a hit of a probe, and needs one counter for all CPUs.
-  bool has_events_for_bpf = false;
+  /// Why an engine cannot do what is requested: the end of a sentence.
+  std::map<recording::Engine, std::string> not_by;
   WantedWeights weights;  ///< by event; "": of all others
+
+  [[nodiscard]] bool can_use(recording::Engine engine) const { return !not_by.contains(engine); }
 };
 
 void add_options(boost::program_options::options_description& options);

@@ -5,19 +5,24 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "recording/closing.h"
 #include "recording/inprocess/command.h"
+#include "recording/session.h"
 #include "recording/stream/whole_stream.h"
 #include "stream/proc/own_rights.h"
 
 namespace pe::recorder {
 
-void RingSource::open_stream(const perf_event_attr& attr, const std::vector<std::string>& notes) {
+void RingSource::open_stream(const perf_event_attr& attr, const std::vector<std::string>& notes,
+                             recording::StreamParts parts) {
   attr_ = attr;
   writer_.emplace(session_.open_output());
   for (const std::string& note : notes)
     session_.note(note);
-  stream_.emplace(*writer_, attr, request_, session_.budget(), bpf_ ? &bpf_->tables() : nullptr);
+  if (bpf_) {
+    parts.tables = &bpf_->tables();
+    parts.reader = &bpf_->scripts();
+  }
+  stream_.emplace(*writer_, attr, request_, session_.budget(), std::move(parts));
   drain_.emplace(*stream_, attr, bpf_.get());
 }
 

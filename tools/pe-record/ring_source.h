@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "pe-record/engine_advice.h"
+#include "pe-record/engines.h"
 #include "pe-record/options.h"
 #include "recording/bpf/bpf_engine.h"
 #include "recording/session.h"
@@ -34,7 +34,8 @@ class RingSource : public recording::Source {
 
   /// Opens the output, prints `notes`, and sets up the stream.  All records have the layout of
   /// `attr`.  Samples come from bpf_ if it is not null.
-  void open_stream(const perf_event_attr& attr, const std::vector<std::string>& notes);
+  void open_stream(const perf_event_attr& attr, const std::vector<std::string>& notes,
+                   recording::StreamParts parts = {});
   /// Examines the session's command, and its interpreters, before it starts: processes with short
   /// lives must not wait for that.
   void expect_command();

@@ -42,7 +42,7 @@ struct Fde {
   std::uint64_t start_svma;
   std::uint64_t bytes;  ///< of code; not 0, and the code ends within the address space
   AddressedReader instructions;
-  std::uint64_t lsda_svma = 0;  ///< of its exception table (landing_pads.h); 0: none
+  std::uint64_t lsda_svma = 0;  ///< of its exception table (probes/source_places.h); 0: none
 
   [[nodiscard]] bool covers(std::uint64_t svma) const noexcept { return svma - start_svma < bytes; }
 };

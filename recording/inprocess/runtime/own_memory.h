@@ -6,6 +6,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -27,5 +31,20 @@ std::int64_t copy_own_memory(std::uint64_t avma, const CopyRoom& into) noexcept;
 /// 256 KiB.  Nobody waits for a read of these: they are not swapped out, and a userfaultfd(2)
 /// of the program has no fault to answer.
 std::uint64_t resident_bytes(std::uint64_t avma, std::uint64_t most) noexcept;
+
+// Zeroed memory in whole pages, directly from the kernel: mmap(3) may be a hook, ours or the
+// program's.
+
+/// Returns nullptr and errno if there is no memory.  Pages cost nothing until they are touched, and
+/// are not in core dumps.
+template <typename T>
+T* map_pages(std::size_t bytes) noexcept {
+  const long mapped = ::syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+  if (mapped == -1)
+    return nullptr;
+  ::syscall(SYS_madvise, mapped, bytes, MADV_DONTDUMP);
+  return reinterpret_cast<T*>(mapped);  // NOLINT(performance-no-int-to-ptr)
+}
 
 }  // namespace pe::inprocess

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "recording/inprocess/runtime/call_filter.h"
-#include "recording/inprocess/runtime/filter_hooks.h"
+#include "recording/inprocess/runtime/exec_hooks.h"
 #include "recording/inprocess/runtime/proc_self.h"
 #include "recording/signal/core/handler.h"
 #include "recording/signal/core/process.h"

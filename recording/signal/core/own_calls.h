@@ -1,6 +1,6 @@
 // The system calls that the library makes in a program that forbids itself some (seccomp(2)).
 //
-// Before the kernel installs a filter, a hook calls note_filter() of filter_hooks.h.  From then on
+// Before the kernel installs a filter, a hook calls note_filter() of exec_hooks.h.  From then on
 // the library makes no call that would end the program.  Sampling stops if that is the return from
 // a handler.
 // SPDX-License-Identifier: MIT

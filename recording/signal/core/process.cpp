@@ -16,9 +16,7 @@
 
 #include "recording/inprocess/atomics.h"
 #include "recording/inprocess/keep_errno.h"
-#include "recording/inprocess/runtime/messages.h"
 #include "recording/inprocess/runtime/own_memory.h"
-#include "recording/inprocess/runtime/pages.h"
 #include "recording/inprocess/runtime/proc_self.h"
 #include "recording/inprocess/runtime/settings_text.h"
 #include "recording/inprocess/runtime/shared_file.h"

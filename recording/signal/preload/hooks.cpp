@@ -29,7 +29,6 @@
 
 #include "recording/inprocess/atomics.h"
 #include "recording/inprocess/runtime/exec_hooks.h"
-#include "recording/inprocess/runtime/filter_hooks.h"
 #include "recording/inprocess/runtime/real_functions.h"
 #include "recording/inprocess/runtime/timers.h"
 #include "recording/signal/core/alternate_stack.h"

@@ -50,6 +50,13 @@ expect 'the engine' signal "$(answer '--engine auto would use' "$dir/denied")"
 expect 'what runs already' ptrace "$(sed -n 's/^--engine auto would use .*: //p' "$dir/denied")"
 expect 'ptrace' no "$(answer 'ptrace: threads stopped and read' "$dir/nothing")"
 expect 'the engine' none "$(answer '--engine auto would use' "$dir/nothing")"
+best=perf
+[ "$(answer 'eBPF: stacks walked in the kernel' "$dir/all")" = no ] || best=bpf
+expect 'the best engine' "$best" "$(answer '--engine best would use' "$dir/all")"
+# The best engine is no need: without it, another one records the same.
+deny bpf EPERM pe-record --engine best -F 499 -o "$dir/best.pe" -- "$PE_WORKLOAD" shares 0.3 2>"$dir/err"; expect 'without the best: status' 0 $?
+grep -q 'using the' "$dir/err" && fail "without the best: $(cat "$dir/err")"
+recorded "$dir/best.pe" 'without the best'
 pe-record --check -a 2>"$dir/err"; expect 'check of a target' 2 $?
 
 # Users can record their own processes only.

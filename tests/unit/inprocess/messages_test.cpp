@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/inprocess/runtime/messages.h"
+#include "recording/inprocess/runtime/shared_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/inprocess/runtime/pace.h"
+#include "recording/inprocess/runtime/timers.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>

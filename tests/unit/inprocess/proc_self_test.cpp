@@ -15,7 +15,7 @@
 #include <variant>
 
 #include "objects/image.h"
-#include "recording/sigprof/modules.h"
+#include "recording/sigprof/mappings.h"
 
 namespace {
 

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "recording/inprocess/atomics.h"
 #include "recording/inprocess/listener.h"
-#include "recording/inprocess/runtime/filter_hooks.h"
+#include "recording/inprocess/runtime/exec_hooks.h"
 #include "recording/signal/core/alternate_stack.h"
 #include "recording/signal/core/handler.h"
 #include "recording/signal/core/process.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/inprocess/runtime/sanitized_program.h"
+#include "recording/inprocess/runtime/carried.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

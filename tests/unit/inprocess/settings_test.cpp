@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "recording/inprocess/runtime/short_text.h"
+#include "recording/inprocess/runtime/settings_text.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/sigprof/sink.h"
+#include "recording/sigprof/records.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -70,13 +70,14 @@ std::vector<std::uint64_t> numbers_of(const stream::U64View& view) {
 
 /// Does the engine's part: gives each walked sample back, and prints the waits.
 struct Engine {
-  Engine() : stream(writer, layout, {.may_keep_binaries = false}, budget) {
-    stream.pass_on_to([this](const stream::Record& record) {
-      const auto sample = stream::parse_sample(record, stream.stated(layout));
-      BOOST_TEST_REQUIRE(sample.has_value());
-      order += (order.empty() ? "" : " ") + std::to_string(sample->time_ns);
-      passed.take(*sample, record.misc);
-    });
+  Engine()
+      : stream(writer, layout, {.may_keep_binaries = false}, budget,
+               {.pass_on = [this](const stream::Record& record) { take(record); }}) {}
+  void take(const stream::Record& record) {
+    const auto sample = stream::parse_sample(record, stream.stated(layout));
+    BOOST_TEST_REQUIRE(sample.has_value());
+    order += (order.empty() ? "" : " ") + std::to_string(sample->time_ns);
+    passed.take(*sample, record.misc);
   }
   /// The test recognises the sample by `ip`, its instruction pointer.
   void leave(const SampleRecord& record, std::uint64_t ip,
@@ -119,11 +120,12 @@ constexpr std::uint64_t kAlways = ~std::uint64_t{0};
 /// The sample that one switch becomes, before its stack is walked.
 struct HeldSample {
   HeldSample(const unwind::Sample& switched, const unwind::StackOfKernel& kernel)
-      : stream(writer, layout, {.keep_stacks = true, .may_keep_binaries = false}, budget) {
-    stream.pass_on_to([&](const stream::Record& record) {
-      misc = record.misc;
-      bytes.assign(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
-    });
+      : stream(writer, layout, {.keep_stacks = true, .may_keep_binaries = false}, budget,
+               {.pass_on = [this](const stream::Record& record) {
+                 misc = record.misc;
+                 bytes.assign(reinterpret_cast<const char*>(record.bytes.data()),
+                              record.bytes.size());
+               }}) {
     PassedSwitches passed(stream, layout, kId, chains);
     passed.hold(switched, kernel);
     passed.walk_until(kAlways,

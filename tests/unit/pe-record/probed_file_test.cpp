@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/probes/probed_file.h"
+#include "recording/probes/probe_place.h"
 
 #include <dlfcn.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/closing.h"
+#include "recording/session.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

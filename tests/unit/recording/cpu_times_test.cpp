@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/counters/cpu_times.h"
+#include "recording/counters/attributes.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/stream/deep_pace.h"
+#include "recording/stream/drain.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>

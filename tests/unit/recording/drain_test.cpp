@@ -52,11 +52,11 @@ struct Drained {
   explicit Drained(bool tells_early = false) {
     for (const MadeRing& ring : made)
       rings.push_back(ring.open());
-    stream.pass_on_to([this](const stream::Record& record) {
+    pass_on = [this](const stream::Record& record) {
       text += text.empty() ? "" : " ";
       text +=
           record.type == PERF_RECORD_LOST ? "lost" : std::to_string(stream::time_of(record, attr));
-    });
+    };
     if (tells_early)
       drain.tell_losses_early();
   }
@@ -73,7 +73,9 @@ struct Drained {
       writer,
       attr,
       {.call_graph = recording::CallGraph::kNone, .may_keep_binaries = false},
-      budget};
+      budget,
+      {.pass_on = [this](const stream::Record& record) { pass_on(record); }}};
+  recording::PassOn pass_on;
   Drain drain{stream, attr};
   std::string text;
 };
@@ -144,7 +146,7 @@ BOOST_AUTO_TEST_CASE(rooms_of_rings_are_given_back) {
 
 BOOST_AUTO_TEST_CASE(a_round_ends_when_the_next_one_has_something_to_write) {
   Drained d;
-  d.stream.pass_on_to(nullptr);
+  d.pass_on = [&](const stream::Record& record) { d.writer.write(record.bytes); };
   d.drain.pass(d.rings);
   for (const std::uint64_t time_ns : {10, 20, 30}) {
     d.made[0].write(sample_at(time_ns));
@@ -205,11 +207,11 @@ BOOST_AUTO_TEST_CASE(told_early_a_loss_at_a_ring_s_beginning_comes_first_of_all)
 BOOST_AUTO_TEST_CASE(what_comes_in_while_the_last_records_are_written_is_written_too) {
   Drained d;
   std::size_t written = 0;
-  d.stream.pass_on_to([&](const stream::Record& record) {
+  d.pass_on = [&](const stream::Record& record) {
     ++written;
     if (stream::time_of(record, d.attr) == 10)
       d.made[1].write(sample_at(100));
-  });
+  };
   constexpr std::uint64_t kMany = 80;  // more than are written between two looks at the rings
   for (std::uint64_t i = 0; i < kMany; ++i)
     d.made[0].write(sample_at(10 + i));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/stream/engine_ring.h"
+#include "recording/stream/engine_records.h"
 
 #include <poll.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/counters/event_sources.h"
+#include "recording/counters/event_name.h"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

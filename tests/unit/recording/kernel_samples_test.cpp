@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/counters/kernel_samples.h"
+#include "recording/bpf/bpf_engine.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/stream/mapped_ranges.h"
+#include "recording/stream/mapped_bytes.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/stream/memory_behind.h"
+#include "recording/stream/synthesize.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

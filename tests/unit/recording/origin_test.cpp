@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/stream/origin.h"
+#include "recording/stream/whole_stream.h"
 
 #include <unistd.h>
 #include <boost/test/unit_test.hpp>

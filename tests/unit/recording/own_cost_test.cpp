@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/own_cost.h"
+#include "recording/own_process.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "recording/counters/event_name.h"
-#include "recording/glob.h"
 
 BOOST_AUTO_TEST_SUITE(probe_name)
 

@@ -13,7 +13,7 @@
 #include <variant>
 
 #include "base/fd.h"
-#include "recording/counters/mapped_code.h"
+#include "recording/counters/counters.h"
 #include "stream/proc/maps.h"
 #include "support/temp_dir.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/counters/ring_plan.h"
+#include "recording/counters/counter.h"
 
 #include <boost/test/unit_test.hpp>
 

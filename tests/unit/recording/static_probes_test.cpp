@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/probes/static_probes.h"
+#include "recording/probes/function_search.h"
 
 #include <dlfcn.h>
 

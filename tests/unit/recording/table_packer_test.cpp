@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "recording/bpf/table_packer.h"
+#include "recording/bpf/packed_images.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <random>
 
-#include "recording/bpf/rule_numbers.h"
-#include "recording/bpf/word_pool.h"
+#include "recording/bpf/kernel_rule.h"
 #include "support/table_memory.h"
 
 BOOST_AUTO_TEST_SUITE(table_packer)

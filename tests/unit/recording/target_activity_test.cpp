@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstdint>
 
-#include "recording/cpu_time.h"
+#include "recording/thread_state.h"
 
 using pe::recording::process_cpu_ns;
 using pe::recording::TargetActivity;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recording/bpf/verifier_log.h"
+#include "recording/bpf/mapped_memory.h"
 
 #include <boost/test/unit_test.hpp>
 

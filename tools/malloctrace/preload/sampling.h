@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "malloctrace/preload/memory/account.h"
-#include "recording/inprocess/runtime/short_text.h"
+#include "recording/inprocess/runtime/settings_text.h"
 
 namespace pe::malloctrace {
 

@@ -18,7 +18,6 @@
 #include "malloctrace/preload/hooks/hooks_new.h"
 #include "malloctrace/preload/memory/private_memory.h"
 #include "recording/inprocess/keep_errno.h"
-#include "recording/inprocess/runtime/messages.h"
 #include "recording/inprocess/runtime/proc_self.h"
 #include "recording/inprocess/runtime/settings_text.h"
 #include "recording/inprocess/runtime/shared_file.h"

@@ -15,8 +15,7 @@
 #include "base/text.h"
 #include "offcpu/engine.h"
 #include "recording/bpf/walk_limits.h"
-#include "recording/own_rights.h"
-#include "recording/stream/origin.h"
+#include "recording/own_process.h"
 #include "recording/stream/whole_stream.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/own_rights.h"
@@ -89,7 +88,11 @@ constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
 BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
     : out(out),
       writer(this->out),
-      stream(writer, engine.layout_, engine.request_, engine.budget_),
+      stream(
+          writer, engine.layout_, engine.request_, engine.budget_,
+          {.reader = &engine.scripts_.reader(),
+           .pass_on = [&engine](const stream::Record& record) { engine.take(record); },
+           .before = [&engine](const stream::Record& record) { return engine.precede(record); }}),
       drain(stream, engine.layout_),
       waits(writer, WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.only_locks),
             engine.command()),
@@ -155,15 +158,6 @@ std::vector<std::uint64_t> BpfEngine::ids() const {
 void BpfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
   recording_->waits.look_by([this] { budget_.look(monotonic_ns()); });
-  recording_->stream.lead(scripts_.reader());
-  recording_->stream.pass_on_to([this](const stream::Record& record) { take(record); });
-  // Switches that were forwarded before a record are walked with the mappings of that time.
-  recording_->stream.call_before([this](const stream::Record& record) {
-    if (!own_.has(record))
-      return false;
-    walk_passed(stream::time_of(record, layout_));
-    return true;
-  });
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   // The end is not looked for meanwhile, so that comes before the recording.
@@ -176,6 +170,15 @@ void BpfEngine::begin(Output& out) {
   object_->attach_to_switches();
   recording::keep_rights_to_record(true);
   next_reading_ns_ = monotonic_ns() + kReadEveryNs;
+}
+
+/// Switches that were forwarded before a record are walked with the mappings of that time.  Returns
+/// whether the record is of a target.
+bool BpfEngine::precede(const stream::Record& record) {
+  if (!own_.has(record))
+    return false;
+  walk_passed(stream::time_of(record, layout_));
+  return true;
 }
 
 /// Does nothing: begin() has written them, because the kernel must know the code of running

@@ -76,6 +76,7 @@ class BpfEngine final : public Engine {
   void add_targets();
   void read_ring();
   void take_in();
+  bool precede(const stream::Record& record);
   void take(const stream::Record& record);
   void walk_passed(std::uint64_t until_ns);
   void read_sums();

@@ -72,13 +72,11 @@ def check(arguments: Sequence[str], tools: Tools) -> int:
         print_version(NAME, tools)
     if line.operands or line.command is not None:
         raise UsageError("check: takes no arguments")
-    from stackpipe.record import best_engine
-
     statuses, text = tools.read([["pe-record", "--check"]])
-    engine = best_engine(tools)
-    *lines, last = text_of(text).splitlines(keepends=True) or [""]
-    # The last line names the engine that pe-record itself would use.
-    print_out("".join(lines) + (f"{'stackpipe record uses the engine':<36}{engine}\n" if engine else last))
+    lines = text_of(text).splitlines(keepends=True)
+    best = [line for line in lines if line.startswith("--engine best would use")]
+    others = [line for line in lines if not line.startswith("--engine ")]
+    print_out("".join([*others, *(line.replace("--engine best would use".ljust(36), "stackpipe record uses the engine".ljust(36)) for line in best)]))
     return statuses[0]
 
 

@@ -1,12 +1,11 @@
 """stackpipe record: records CPU time by pe-record, and writes it as a flame graph or in another form."""
 import os
-import re
 import subprocess
 from typing import NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, targets
 from stackpipe.command import read_options
-from stackpipe.messages import UsageError, printable, say, text_of
+from stackpipe.messages import UsageError, printable, say
 from stackpipe.options import HELP, VERSION, Option
 
 NAME = "stackpipe"
@@ -27,7 +26,6 @@ OPTIONS = (
 )
 _STEP = "100ms"  #: of the map of time above the graph
 _USAGE = 2  # the status of a tool for a wrong command line
-_BPF_WORKS = re.compile(r"^eBPF: stacks walked in the kernel +yes", re.MULTILINE)
 
 
 class Request(NamedTuple):
@@ -63,7 +61,7 @@ def record(request: Request, tools: pipeline.Tools) -> int:
     try:
         tools.shows_stages = request.is_verbose
         stream = os.path.join(work, "raw.pe")
-        status = run_recorder(tools, [*recorder_of(request, tools), "-o", stream], request)
+        status = run_recorder(tools, [*recorder_of(request), "-o", stream], request)
         if status and not request.target.command and status != _USAGE:
             status = OWN_FAILURE  # the recorder failed: no program has a status
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
@@ -97,19 +95,10 @@ def has_samples(tools: pipeline.Tools, stream: str) -> bool:
         return bool(tools.read([["stackfold", "-q", stream], ["head", "-c", "1"]], stderr=said)[1])
 
 
-def recorder_of(request: Request, tools: pipeline.Tools) -> list[str]:
+def recorder_of(request: Request) -> list[str]:
     """Returns the recorder with its options, without the target."""
-    # The kernel walks stacks of processes, but samples no tracepoints.
-    engine = request.engine or ("" if request.event or request.span else best_engine(tools))
-    return ["pe-record", *(["--engine", engine] if engine else []), *request.rate, *(["-e", request.event] if request.event else []),
+    return ["pe-record", "--engine", request.engine or "best", *request.rate, *(["-e", request.event] if request.event else []),
             *(["--span", request.span] if request.span else []), *request.target.limit, *(["-q"] if request.output.is_quiet else ["-v"] if request.is_verbose else [])]
-
-
-def best_engine(tools: pipeline.Tools) -> str:
-    """Returns "bpf" if programs in the kernel can walk stacks here, and otherwise "": pe-record itself chooses.  bpf copies no
-    stacks, so its recordings are the smallest, and it walks stacks of any depth."""
-    statuses, text = tools.read([["pe-record", "--check"]])
-    return "bpf" if statuses == [0] and _BPF_WORKS.search(text_of(text)) else ""
 
 
 def run_recorder(tools: pipeline.Tools, recorder: Sequence[str], request: Request) -> int:

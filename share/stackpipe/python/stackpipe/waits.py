@@ -14,7 +14,7 @@ from stackpipe import files, outputs, pipeline, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of, write_all
 from stackpipe.options import HELP, VERSION, CommandLine, Option
-from stackpipe.record import best_engine, run_recorder
+from stackpipe.record import run_recorder
 
 NAME = "stackpipe"
 OWN_FAILURE = 125
@@ -219,8 +219,7 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> int:
     held = HeldCommand(target.command, tools, request.output.program_stdout) if target.command else None
     try:
         options = ["-p", str(held.pid)] if held else target.options
-        engine = best_engine(tools)
-        on = [*(["--engine", engine] if engine else []), "-e", "cpu-clock", "-F", request.hz]
+        on = ["--engine", "best", "-e", "cpu-clock", "-F", request.hz]
         for name, own, stream in (("pe-record", on, "on"), ("offcpu", [], "off")):
             recorders.append(start_recorder(tools, [name, *own, *target.limit, *options], request, os.path.join(work, stream)))
         if not held and not target.limit and not request.output.is_quiet:

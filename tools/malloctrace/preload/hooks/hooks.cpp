@@ -21,7 +21,6 @@
 #include "malloctrace/preload/tracer.h"
 #include "recording/inprocess/runtime/call_filter.h"
 #include "recording/inprocess/runtime/exec_hooks.h"
-#include "recording/inprocess/runtime/filter_hooks.h"
 
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 namespace pe::malloctrace {

@@ -17,9 +17,9 @@
 #include "malloctrace/heap/layout.h"
 #include "malloctrace/preload/memory/private_memory.h"
 #include "malloctrace/preload/tracer.h"
-#include "recording/inprocess/runtime/messages.h"
-#include "recording/inprocess/runtime/own_maps.h"
+#include "recording/inprocess/runtime/proc_self.h"
 #include "recording/inprocess/runtime/real_functions.h"
+#include "recording/inprocess/runtime/shared_file.h"
 
 namespace pe::malloctrace {
 namespace {

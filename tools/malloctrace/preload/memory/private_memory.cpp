@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "recording/inprocess/keep_errno.h"
-#include "recording/inprocess/runtime/pages.h"
+#include "recording/inprocess/runtime/own_memory.h"
 
 namespace pe::malloctrace {
 namespace {

@@ -16,7 +16,7 @@
 #include "malloctrace/preload/memory/shared_memory.h"
 #include "malloctrace/preload/memory/spin_lock.h"
 #include "malloctrace/preload/stacks/code_table.h"
-#include "recording/inprocess/runtime/own_maps.h"
+#include "recording/inprocess/runtime/proc_self.h"
 #include "stream/proc/maps_line.h"
 #include "unwind/cfi/cfi_entries.h"
 #include "unwind/cfi/cfi_program.h"
