@@ -32,7 +32,7 @@ std::string describe(const SpanCounts& counts) {
   add(counts.ended_with_thread, "ended with their thread");
   add(counts.open, "still open at the end");
   add(counts.began_before,
-      "returns without a call (it began earlier, or is of a function to which it jumps)");
+      "returned from a call before the recording, or by a jump from another function");
   add(counts.not_followed, "entries of too many threads");
   return text;
 }

@@ -48,7 +48,7 @@ expect 'a file of another kind' 'int main() {}' "$(cat main.svg)"
 sp record -- "$dir/none"; expect 'a command that is not there' 127 $status
 sp record -F 1 -o none.svg -- true
 [ ! -e none.svg ] || fail 'a flame graph of nothing'
-grep -q '^stackpipe: none.svg: not drawn: nothing was recorded$' err || fail "nothing: $(cat err)"
+grep -q '^stackpipe: none.svg: not written: nothing was recorded$' err || fail "nothing: $(cat err)"
 for suffix in folded pe; do  # an older result stays
   cp "b.folded" "none.$suffix"
   sp record --force -F 1 -o "none.$suffix" -- true

@@ -141,7 +141,7 @@ if [ -n "$disk" ]; then
   }
   # Flame graphs: a new one does not exist; an old one is unchanged if the drawing did not start.
   for script in flamegraph hotcold; do
-    fails 125 'disk/p.svg: not drawn' "$scripts/$script" disk/p.svg -- true
+    fails 125 'disk/p.svg: not written' "$scripts/$script" disk/p.svg -- true
     [ ! -e disk/p.svg ] || fail "$script: half a picture is left"
     # The recording is in TMPDIR, and a line names it.
     kept=$(grep ' kept[:;] ' err | grep -oE '/[^ ]*/(raw|on)\.pe') || fail "$script: the recording is not kept: $(cat err)"
@@ -153,7 +153,7 @@ if [ -n "$disk" ]; then
   done
   for command in "diff --before previous" flamegraph "trend work"; do
     # shellcheck disable=SC2086 # words
-    fails 1 'disk/p.svg: not drawn' "$scripts/profile_run" $command --output runs --svg disk/p.svg
+    fails 1 'disk/p.svg: not written' "$scripts/profile_run" $command --output runs --svg disk/p.svg
     [ ! -s disk/p.svg ] || fail "profile_run $command: half a picture is left"
   done
   fails 1 "$message" "$scripts/profile_run" ci --shares --output runs --baseline previous --summary disk/summary

@@ -21,7 +21,7 @@ for tool in pe-symbolize stackfold flamesvg; do
     PATH=$dir/bin:$PATH "$PE_SCRIPTS/$script" old.svg -- "$PE_WORKLOAD" shares 0.2 >out 2>err
     expect "$script, $tool killed" 125 $?
     expect "$script, $tool killed: the picture" '<svg class="flamegraph">old' "$(cat old.svg)"
-    has "$script, $tool killed" "$script: old.svg: not drawn" err
+    has "$script, $tool killed" "$script: old.svg: not written" err
     PATH=$dir/bin:$PATH "$PE_SCRIPTS/$script" new.svg -- "$PE_WORKLOAD" shares 0.2 >out 2>err
     [ ! -e new.svg ] || fail "$script, $tool killed: half a picture"
     expect "$script, $tool killed: left" 'bin err old.svg out' "$(find . -mindepth 1 -maxdepth 1 ! -name w.pe ! -name 'kept*' -printf '%f\n' | sort | xargs)"

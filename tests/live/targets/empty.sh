@@ -56,7 +56,7 @@ because 'another event' 125 'the target ran for .*, with too few events for a sa
 echo '<svg class="flamegraph">old' >"$dir/a.svg"
 "$PE_SCRIPTS/flamegraph" -F 1 "$dir/a.svg" -- sh -c 'exit 3' 2>"$dir/err"; expect 'flamegraph: status of the command' 3 $?
 expect 'flamegraph: the old flame graph' '<svg class="flamegraph">old' "$(cat "$dir/a.svg")"
-grep -q 'a.svg: not drawn: nothing was recorded$' "$dir/err" || fail "flamegraph: $(cat "$dir/err")"
+grep -q 'a.svg: not written: nothing was recorded$' "$dir/err" || fail "flamegraph: $(cat "$dir/err")"
 
 # An idle interval does not end a watch.
 sleep 600 & sleeper=$!

@@ -65,4 +65,4 @@ def write(tools: pipeline.Tools, output: outputs.Output, how: Sequence[str], sid
     """Writes the difference as a flame graph, or as folded text with two counts."""
     form = ["--folded"] if output.form == "folded" else []
     if not outputs.write(tools, output, [["flamediff", *form, *how, "--", *sides]]):
-        raise Failure(f"{output.path}: not drawn, because the profiles are empty")
+        raise Failure(f"{output.path}: not written, because the profiles are empty")

@@ -55,7 +55,7 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
             named = os.path.join(work, "named.pe")
             with files.create(named) as file:
                 if tools.pipe([["pe-symbolize", *(["-q"] if is_quiet else []), stream]], stdout=file) != [0]:
-                    raise Failure(f"{parts[''].path}: not drawn")
+                    raise Failure(f"{parts[''].path}: not written")
             written = [write_part(part, output._replace(opens=output.opens and not part), named, target, tools) for part, output in parts.items()]
         return status if any(written) else status or OWN_FAILURE
     finally:

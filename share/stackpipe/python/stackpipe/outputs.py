@@ -170,7 +170,7 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
         result = pipeline.draw(tools, output.path, stages, said)
         forward(said, is_needed=result == 1 or (result == 0 and not output.is_quiet))
     if result == 1:
-        raise Failure(f"{output.path}: not drawn")
+        raise Failure(f"{output.path}: not written")
     if result == 0 and not output.is_quiet:
         say(f"wrote {output.path}{what and f': {what}'}")
     if result == 0 and output.opens and not files.is_written_in_place(output.path):

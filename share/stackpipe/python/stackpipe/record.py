@@ -85,7 +85,7 @@ def write(request: Request, stream: str, status: int, tools: pipeline.Tools) -> 
     look = ["--colors", "kind", "--title", printable(request.target.title)]
     # If pe-record was killed, the stream has no end, and pe-symbolize fails.
     if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls), *look)]):
-        say(f"{output.path}: not drawn: nothing was recorded")
+        say(f"{output.path}: not written: nothing was recorded")
         return status or OWN_FAILURE
     return status if request.target.command else 0
 

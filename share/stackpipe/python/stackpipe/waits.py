@@ -170,7 +170,7 @@ def write(request: Request, streams: str, ran: int, folders: Folders, tools: pip
         is_folded = fold(streams, folded, tools, said) == 0
         outputs.forward(said, not (output.is_quiet and is_folded), None if request.is_verbose else _NO_SAMPLES)
     if not is_folded:
-        raise Failure(f"{output.path}: not drawn")
+        raise Failure(f"{output.path}: not written")
     if output.form == "folded" and not has_stacks(folded):  # text is not made of nothing
         say(f"{output.path}: not written: nothing was recorded")
         return ran or OWN_FAILURE
@@ -181,7 +181,7 @@ def write(request: Request, streams: str, ran: int, folders: Folders, tools: pip
     stages = [["flamesvg", *look]] if output.form == "svg" else [["cat", folded]] if output.form == "folded" else [output.fold(folded)]
     is_written = outputs.write(tools, output, stages)
     if not is_written:
-        say(f"{output.path}: not drawn: nothing was recorded")
+        say(f"{output.path}: not written: nothing was recorded")
     if request.keep and is_written:
         os.rename(folded, os.path.join(request.keep, "stacks.folded"))
     return ran if is_written else ran or OWN_FAILURE

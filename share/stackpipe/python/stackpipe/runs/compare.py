@@ -79,7 +79,7 @@ def run_diff(settings: Settings, tools: pipeline.Tools) -> int:
     options = sides.options(settings)
     path = settings.svg or after.path(f"diff-{before.name}.svg")
     if tools.pipe([["flamediff", *options, "-o", path, *sides.arguments()]]) != [0]:
-        raise Failure(f"{path}: not drawn")
+        raise Failure(f"{path}: not written")
     show(tools, ["flamediff", "--text", *options, "--top", str(settings.top), *sides.arguments()])
     print_out(f"\n{path}\n")
     return 0
@@ -99,7 +99,8 @@ def run_ci(settings: Settings, tools: pipeline.Tools) -> int:
     table, said = map(text_of, process.communicate())
     status = pipeline.wait_for(process)
     summary = summary_of(settings, sides, Compared(options, table, said, status, samples_of(sides)))
-    summary += "\n### Hot spots now\n\n" + block(list_functions(tools, "-n", str(settings.top), "--", sides.afters[-1].stacks))
+    summary += "\n### Hottest functions of the new runs\n\n"
+    summary += block(list_functions(tools, "-n", str(settings.top), "--", *(run.stacks for run in sides.afters)))
     path = path_of(settings.line.last("summary"))
     if path:
         append(path, summary)

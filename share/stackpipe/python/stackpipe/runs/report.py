@@ -128,7 +128,7 @@ def run_flamegraph(settings: Settings, tools: pipeline.Tools) -> int:
     ours = [] if is_given(theirs, "--colors") else modes.look_options(run.text("mode"))
     ours += [] if is_given(theirs, "--title") else ["--title", printable(run.text("workload"))]
     if pipeline.draw(tools, path, [["flamesvg", *ours, *theirs, run.stacks]]) != 0:
-        raise Failure(f"{path}: not drawn")
+        raise Failure(f"{path}: not written")
     print_out(f"{path}\n")
     return 0
 

@@ -128,7 +128,7 @@ def run_trend(settings: Settings, tools: pipeline.Tools) -> int:
         files.write_file(path, picture_of(f"Share of {function}", [row for row in rows if row.share]))
     except Failure as failure:
         say(str(failure))
-        raise Failure(f"{path}: not drawn") from None
+        raise Failure(f"{path}: not written") from None
     print_out(f"\n{path}\n")
     if len(runs) < len(everything):
         say(f"{count_of(len(everything) - len(runs), 'run')} of other programs, or that count something else, left out; "
