@@ -24,11 +24,11 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "languages/common/memory.h"
+#include "languages/common/memory_reader.h"
 #include "languages/registry.h"
 #include "objects/file_identity.h"
 #include "objects/mapped_image.h"
 #include "stream/history.h"
-#include "stream/proc/memory.h"
 #include "stream/proc/own_rights.h"
 
 namespace pe::languages {
@@ -143,7 +143,7 @@ class RuntimeProcesses {
       process.why = std::move(why);
       process.attempts = attempts_.ends_with_reason ? attempts_.most : process.attempts;
     } else {
-      process.is_forbidden = stream::is_memory_forbidden(static_cast<pid_t>(pid));
+      process.is_forbidden = is_memory_forbidden(static_cast<pid_t>(pid));
     }
   }
 
@@ -188,7 +188,7 @@ class RuntimeProcesses {
   }
 
   [[nodiscard]] Budget& budget() noexcept { return budget_; }
-  [[nodiscard]] stream::MemoryReader& reader() noexcept { return memory_; }
+  [[nodiscard]] MemoryReader& reader() noexcept { return memory_; }
   /// Those that have the runtime, by pid.
   [[nodiscard]] auto& processes() noexcept { return processes_; }
   [[nodiscard]] const auto& processes() const noexcept { return processes_; }
@@ -248,7 +248,7 @@ class RuntimeProcesses {
 
   Budget& budget_;
   Attempts attempts_;
-  stream::MemoryReader memory_;  ///< what is opened refers to it
+  MemoryReader memory_;  ///< what is opened refers to it
   std::unordered_map<std::uint32_t, Process> processes_;
   std::unordered_map<const stream::MappedFile*, FoundBinary> binaries_;
   /// By a file's identity, and whether its name is that of a runtime: from expect_file().

@@ -23,12 +23,12 @@
 #include "languages/common/frame.h"
 #include "languages/common/interpreter.h"
 #include "languages/common/memory.h"
+#include "languages/common/memory_reader.h"
 #include "languages/common/processes.h"
 #include "languages/common/script_frames.h"
 #include "languages/registry.h"
 #include "objects/image.h"
 #include "stream/history.h"
-#include "stream/proc/memory.h"
 #include "stream/script_mapping.h"
 
 namespace pe::languages {
@@ -141,7 +141,7 @@ class ScriptReader : private RuntimeProcesses<OpenedScript, ScriptFile> {
   void follow(const stream::History& history, std::uint64_t time_ns);
 
   /// Reads the memory of processes for the thread that uses this.
-  [[nodiscard]] stream::MemoryReader& memory() noexcept { return reader(); }
+  [[nodiscard]] MemoryReader& memory() noexcept { return reader(); }
 
   /// Examines a program before it is started.
   void expect(const std::string& path);

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "languages/common/memory_reader.h"
 #include "stream/proc/maps.h"
-#include "stream/proc/memory.h"
 #include "stream/records/sample.h"
 #include "stream/script_mapping.h"
 #include "stream/stream_writer.h"
@@ -99,7 +99,7 @@ class MemoryBehind {
   bool may_read_behind(std::uint32_t pid, std::size_t bytes);
 
   Budget& budget_;
-  stream::MemoryReader reader_;
+  languages::MemoryReader reader_;
   std::vector<std::byte> memory_;
   std::size_t rest_bytes_ = std::size_t{8} << 20;  ///< may be read once the recording has ended
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stream/proc/memory.h"
+#include "languages/common/memory_reader.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -18,8 +18,8 @@
 #include "base/fd.h"
 
 using namespace pe;
-using stream::MemoryReader;
-using stream::ReadingProcess;
+using languages::MemoryReader;
+using languages::ReadingProcess;
 
 BOOST_AUTO_TEST_SUITE(process_memory)
 
