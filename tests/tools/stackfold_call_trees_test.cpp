@@ -5,12 +5,12 @@
 
 #include <string>
 
-#include "stackfold/formats/call_trees/call_tree.h"
-#include "stackfold/formats/call_trees/visual_studio.h"
+#include "stackfold/formats/readers.h"
 #include "support/costly.h"
 #include "support/stackfold.h"
 
 using pe::fold::split_csv;
+using pe::fold::visual_studio::parse_grouped;
 using pe::testing::folded;
 using pe::testing::stackfold;
 
@@ -39,7 +39,6 @@ BOOST_AUTO_TEST_CASE(csv_fields_lose_their_quotes) {
 }
 
 BOOST_AUTO_TEST_CASE(grouped_numbers_have_one_separator_and_groups_of_three) {
-  using pe::fold::visual_studio::parse_grouped;
   for (const char* text : {"2893824", "2,893,824", "2.893.824", "2 893 824", "2'893'824",
                            "2\xc2\xa0"
                            "893\xc2\xa0"

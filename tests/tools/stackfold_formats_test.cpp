@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "stackfold/formats/backtrace.h"
-#include "stackfold/formats/call_trees/macos_sample.h"
 #include "stackfold/formats/pprof/pprof_raw.h"
+#include "stackfold/formats/readers.h"
 #include "support/costly.h"
 #include "support/stackfold.h"
 

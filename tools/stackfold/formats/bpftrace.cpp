@@ -1,5 +1,13 @@
+// Reads the maps that bpftrace prints when it exits, or by print():
+//
+//   @cpu[
+//       work::hash(int)+39            leaf first, indented
+//       main+158
+//   , 12, prog]: 35                   the rest of the key, the count
+//
+// Source: bpftrace 0.17 to 0.21, by running it.
 // SPDX-License-Identifier: MIT
-#include "stackfold/formats/bpftrace.h"
+#include "stackfold/formats/readers.h"
 
 #include <fmt/format.h>
 
@@ -53,27 +61,23 @@ std::string_view frame_name(std::string_view line) {
   return cut_offset(name);
 }
 
-class Folder {
+class Folder : public TextFolder {
  public:
   Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : lines_(input, report_), options_(options), stack_(counts) {
+      : TextFolder(input, options, counts) {
     if (options.event)
       report_.folded_event = (options.event->starts_with('@') ? "" : "@") + *options.event;
   }
 
-  TextReport fold() {
-    while (const auto line = lines_.next())
-      take(*line);
+  void end() {
     if (in_key_)  // the input ends within a key
       drop_key(map_);
     if (left_out_ > 0)
       report_.left_out =
           fmt::format("{} without a stack or a count left out",
                       left_out_ == 1 ? "1 map entry" : fmt::format("{} map entries", left_out_));
-    return report_;
   }
 
- private:
   void take(std::string_view line) {
     if (const std::size_t end = map_name_end(line); end > 0) {
       if (in_key_)
@@ -127,6 +131,7 @@ class Folder {
     }
   }
 
+ private:
   void add_frame(std::string_view line) {
     const std::string_view name = frame_name(line);
     stack_.add_caller(name);
@@ -160,8 +165,7 @@ class Folder {
         stack_.add_root(map_);
       for (const std::string& label : labels_)
         stack_.add_root(label);
-      stack_.count(*count);
-      ++report_.samples;
+      count_stack(*count);
     }
     forget_key();
   }
@@ -179,10 +183,6 @@ class Folder {
     stack_.clear();
   }
 
-  TextReport report_;
-  TextLines lines_;
-  const Options& options_;
-  StackBuilder stack_;
   std::string map_;  ///< "@name"
   std::vector<std::string> labels_;
   bool in_key_ = false;
@@ -211,7 +211,7 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return Folder(input, options, counts).fold();
+  return fold_lines<Folder>(input, options, counts);
 }
 
 }  // namespace pe::fold::bpftrace

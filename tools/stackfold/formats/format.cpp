@@ -5,20 +5,11 @@
 #include <cstring>
 
 #include "folded/folded_line.h"
-#include "stackfold/formats/backtrace.h"
-#include "stackfold/formats/bpftrace.h"
-#include "stackfold/formats/call_trees/ghc_prof.h"
-#include "stackfold/formats/call_trees/macos_sample.h"
-#include "stackfold/formats/call_trees/visual_studio.h"
-#include "stackfold/formats/call_trees/vtune.h"
-#include "stackfold/formats/call_trees/xctrace.h"
-#include "stackfold/formats/jstack.h"
 #include "stackfold/formats/perf_script/perf_script_folder.h"
 #include "stackfold/formats/perf_script/sample_line.h"
 #include "stackfold/formats/pprof/pprof.h"
 #include "stackfold/formats/pprof/pprof_raw.h"
-#include "stackfold/formats/simpleperf.h"
-#include "stackfold/formats/stack_blocks.h"
+#include "stackfold/formats/readers.h"
 #include "stream/records/record.h"
 
 namespace pe::fold {

@@ -1,8 +1,9 @@
 // The input formats that stackfold knows, in one table.  --from, its help, and the detection by
 // content use this table; a check compares the manual page with it.
 //
-// To add a format, write two files here with `looks_like` and `fold`, and a row in format.cpp. Also
-// add its name to stackfold(1), and a captured input to tests/data/stackfold.
+// To add a format, write a file here with `looks_like` and `fold`, their declarations in readers.h,
+// and a row in format.cpp.  Also add its name to stackfold(1), and a captured input to
+// tests/data/stackfold.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -25,13 +26,15 @@ struct FormatHas {
   bool waits = false;        ///< stacks that wait, without a mark in the text; for --running
 };
 
+/// Does an input with this start have the format?  `head` ends with a line, or with the input.
+using LooksLike = bool(std::string_view head);
+/// Reads to the end and adds every stack.
+using Fold = TextReport(Input& input, const Options& options, folded::FoldedCounts& counts);
+
 struct Format {
   std::string_view name;  ///< the argument of --from
-  /// Does an input with this start have the format?  `head` ends with a line, or with the input.
-  bool (*looks_like)(std::string_view head);
-  /// Reads to the end and adds every stack.  nullptr for the sample stream and folded text, whose
-  /// readers have other reports.
-  TextReport (*fold)(Input& input, const Options& options, folded::FoldedCounts& counts);
+  LooksLike* looks_like;
+  Fold* fold;  ///< nullptr for the sample stream and folded text, whose readers have other reports
   FormatHas has = {};
   /// For --compat: reads all inputs as one text.  nullptr: each input is a text of its own.
   TextReport (*fold_as_perl)(std::span<Input> inputs, const Options& options,

@@ -1,5 +1,14 @@
+// Reads the thread dumps of jstack, and of a Java VM that got SIGQUIT.  Each running thread is a
+// stack with the count 1.
+//
+//   "worker-1" #12 prio=5 ... nid=0x2f5a runnable  [0x00007f3c7519c000]
+//      java.lang.Thread.State: RUNNABLE
+//   	at Busy.hash(Busy.java:4)
+//   	- locked <0x0000000694c03030> (a Lock)
+//
+// Source: jstack of OpenJDK 8 to 21, and the output of stackcollapse-jstack.pl.
 // SPDX-License-Identifier: MIT
-#include "stackfold/formats/jstack.h"
+#include "stackfold/formats/readers.h"
 
 #include <algorithm>
 #include <optional>
@@ -39,21 +48,13 @@ std::string_view without_number(std::string_view name) {
 /// Returns class and method of "java.base@17.0.15/java.lang.Thread.run(Thread.java:840)".
 std::string_view method_of(std::string_view text) { return trim(text.substr(0, text.find('('))); }
 
-class Folder {
+class Folder : public TextFolder {
  public:
   Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : lines_(input, report_), options_(options), stack_(counts) {
+      : TextFolder(input, options, counts) {
     report_.folded_event = options.event.value_or("RUNNABLE");
   }
 
-  TextReport fold() {
-    while (const auto line = lines_.next())
-      take(*line);
-    end_thread();
-    return report_;
-  }
-
- private:
   void take(std::string_view line) {
     const std::string_view text = trim(line);
     constexpr std::string_view kState = "java.lang.Thread.State: ";
@@ -74,6 +75,9 @@ class Folder {
     }
   }
 
+  void end() { end_thread(); }
+
+ private:
   /// Is this a known line outside of stacks: locks, the list of threads, the heap, dates?
   [[nodiscard]] bool is_note(std::string_view line, std::string_view text) const {
     if (in_thread_ || is_indented(line) || is_digit(line[0]))
@@ -112,17 +116,12 @@ class Folder {
       if (options_.all_events)
         stack_.add_root(state_);
       stack_.add_root(name_);
-      stack_.count(1);
-      ++report_.samples;
+      count_stack(1);
     }
     stack_.clear();
     in_thread_ = false;
   }
 
-  TextReport report_;
-  TextLines lines_;
-  const Options& options_;
-  StackBuilder stack_;
   std::string name_;
   std::string state_;
   bool in_thread_ = false;
@@ -142,10 +141,21 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return Folder(input, options, counts).fold();
+  return fold_lines<Folder>(input, options, counts);
 }
 
 }  // namespace pe::fold::jstack
+
+// Reads the output of bcc's memleak: allocations not yet freed, by stack.
+//
+//   [11:16:33] Top 10 stacks with outstanding allocations:
+//   	80 bytes in 5 allocations from stack
+//   		0x0000000000400a1d	main+0x6d [prog]       leaf first
+//
+// memleak prints such a report repeatedly.  Allocations outstanding in one report are usually in
+// the next one as well, so only the last report is folded.
+//
+// Source: the print statements of bcc 0.26.
 
 namespace pe::fold::memleak {
 namespace {
@@ -185,10 +195,10 @@ std::string_view frame_name(std::string_view line) {
   return cut_offset(name);
 }
 
-class Folder {
+class Folder : public TextFolder {
  public:
   Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : lines_(input, report_), options_(options), counts_(counts) {
+      : TextFolder(input, options, counts) {
     const std::string event = options.event.value_or("bytes");
     bytes_ = options.all_events || event == "bytes";
     allocations_ = options.all_events || event == "allocations";
@@ -197,17 +207,13 @@ class Folder {
     begin_report();
   }
 
-  TextReport fold() {
-    while (const auto line = lines_.next())
-      take(*line);
+  void end() {
     end_stack();
     counts_.add_divided(*last_, 1);
     if (reports_ > 1)
       report_.left_out = plural(reports_ - 1, "earlier report") + " left out";
-    return report_;
   }
 
- private:
   void take(std::string_view line) {
     if (begins_report(line)) {
       end_stack();
@@ -223,6 +229,7 @@ class Folder {
     }
   }
 
+ private:
   /// Is this a line of memleak -a: "	addr = 7f12 size = 8"?
   static bool is_address(std::string_view line) { return trim(line).starts_with("addr = "); }
 
@@ -257,10 +264,6 @@ class Folder {
     stack_->count(weight);
   }
 
-  TextReport report_;
-  TextLines lines_;
-  const Options& options_;
-  folded::FoldedCounts& counts_;
   bool bytes_ = false;
   bool allocations_ = false;
   std::optional<folded::FoldedCounts> last_;  ///< counts of the last report
@@ -272,15 +275,10 @@ class Folder {
 
 }  // namespace
 
-bool looks_like(std::string_view head) {
-  while (const auto line = take_line(head))
-    if (begins_report(*line))
-      return true;
-  return false;
-}
+bool looks_like(std::string_view head) { return has_line(head, begins_report); }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return Folder(input, options, counts).fold();
+  return fold_lines<Folder>(input, options, counts);
 }
 
 }  // namespace pe::fold::memleak

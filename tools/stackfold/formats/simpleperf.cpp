@@ -1,5 +1,22 @@
+// Reads the text of `simpleperf report-sample --show-callchain`:
+//
+//   sample:
+//     event_type: cpu-cycles
+//     event_count: 10000
+//     thread_id: 31881
+//     thread_name: RenderThread
+//     vaddr_in_file: 1f2b4
+//     file: /system/lib64/libc.so
+//     symbol: memcpy
+//     callchain:
+//       vaddr_in_file: 44
+//       file: /data/app/base.apk
+//       symbol: main
+//
+// Source: published output of that command.  (simpleperf's report_sample.py prints the text of perf
+// script.)
 // SPDX-License-Identifier: MIT
-#include "stackfold/formats/simpleperf.h"
+#include "stackfold/formats/readers.h"
 
 #include <fmt/format.h>
 
@@ -17,23 +34,19 @@
 namespace pe::fold::simpleperf {
 namespace {
 
-class Folder {
+class Folder : public TextFolder {
  public:
   Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : lines_(input, report_), options_(options), counts_(counts), stack_(counts) {
+      : TextFolder(input, options, counts) {
     report_.folded_event = options.event.value_or("");
   }
 
-  TextReport fold() {
-    while (const auto line = lines_.next())
-      take(*line);
+  void end() {
     end_sample();
     if (lost_ > 0)
       report_.left_out = plural(lost_, "sample") + " lost while recording";
-    return report_;
   }
 
- private:
   void take(std::string_view line) {
     if (line.starts_with("sample") && line.ends_with(':')) {
       end_sample();
@@ -49,6 +62,7 @@ class Folder {
     }
   }
 
+ private:
   void take_field(std::string_view line) {
     std::string_view value = trim(line);
     const auto key = take_until(value, ':');
@@ -88,9 +102,8 @@ class Folder {
       if (options_.all_events)
         stack_.add_root(event_);
       stack_.add_root(root());
-      stack_.count(options_.weight == Weight::kSamples ? 1 : std::max<std::uint64_t>(period_, 1),
-                   time_ns_.value_or(0));
-      ++report_.samples;
+      count_stack(options_.weight == Weight::kSamples ? 1 : std::max<std::uint64_t>(period_, 1),
+                  time_ns_.value_or(0));
     }
     stack_.clear();
     in_sample_ = false;
@@ -118,11 +131,6 @@ class Folder {
     return text;
   }
 
-  TextReport report_;
-  TextLines lines_;
-  const Options& options_;
-  folded::FoldedCounts& counts_;
-  StackBuilder stack_;
   bool in_sample_ = false;
   std::string event_, comm_, file_, address_;
   std::optional<std::uint64_t> time_ns_;
@@ -146,7 +154,7 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return Folder(input, options, counts).fold();
+  return fold_lines<Folder>(input, options, counts);
 }
 
 }  // namespace pe::fold::simpleperf

@@ -1,5 +1,15 @@
+// Reads stacks as blocks of lines with a count after each block.  DTrace prints them for an
+// aggregation by stack, as do bcc's profile, offcputime, stackcount and wakeuptime.
+//
+//     libc.so.1`__read+0x15          leaf first
+//     mysqld`main+0x12
+//     -                prog (123)    bcc: the process
+//       12                           the count, or microseconds
+//
+// Blank lines separate the stacks of one key.
+// Source: the output of stackcollapse.pl, and the print statements of bcc 0.26.
 // SPDX-License-Identifier: MIT
-#include "stackfold/formats/stack_blocks.h"
+#include "stackfold/formats/readers.h"
 
 #include <algorithm>
 #include <optional>
@@ -60,19 +70,10 @@ std::optional<std::uint64_t> number_behind_gap(std::string_view& text) {
   return number;
 }
 
-class Folder {
+class Folder : public TextFolder {
  public:
-  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : lines_(input, report_), options_(options), stack_(counts) {}
+  using TextFolder::TextFolder;
 
-  TextReport fold() {
-    while (const auto line = lines_.next())
-      take(*line);
-    drop_stack();  // its count is missing
-    return report_;
-  }
-
- private:
   void take(std::string_view line) {
     std::string_view text = trim(line);
     if (const auto count = lone_number(text)) {
@@ -98,6 +99,9 @@ class Folder {
       end_stack(*count, line);
   }
 
+  void end() { drop_stack(); }  // its count is missing
+
+ private:
   /// Adds a frame.  Kernel frames come first; "--" follows them (profile -d, offcputime -d).
   void add_frame(std::string_view text) {
     if (text == "--" && options_.marks.kernel)
@@ -125,8 +129,7 @@ class Folder {
     if (stack_.empty()) {
       lines_.ignore(line);
     } else if (count > 0) {
-      stack_.count(count);
-      ++report_.samples;
+      count_stack(count);
     }
     stack_.clear();
     pending_lines_ = 0;
@@ -143,10 +146,6 @@ class Folder {
 
   static constexpr std::size_t kKept = 80;  ///< bytes of a line to keep for a message
 
-  TextReport report_;
-  TextLines lines_;
-  const Options& options_;
-  StackBuilder stack_;
   bool are_notes_ = false;  ///< the pending lines are not indented: a count must follow at once
   std::uint64_t pending_lines_ = 0;
   std::string first_line_;
@@ -235,7 +234,7 @@ bool looks_like(std::string_view head) { return looks_like_blocks(head, false); 
 bool looks_like_bcc(std::string_view head) { return looks_like_blocks(head, true); }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return Folder(input, options, counts).fold();
+  return fold_lines<Folder>(input, options, counts);
 }
 
 }  // namespace pe::fold::stack_blocks

@@ -12,6 +12,7 @@
 #include "base/io/input.h"
 #include "base/parse_number.h"
 #include "stackfold/folded_counts.h"
+#include "stackfold/options.h"
 #include "stackfold/text_report.h"
 
 namespace pe::fold {
@@ -38,6 +39,15 @@ inline std::optional<std::string_view> take_line(std::string_view& text) noexcep
   if (line.ends_with('\r'))
     line.remove_suffix(1);
   return line;
+}
+
+/// Does `is_wanted` accept any line of the text?
+template <typename IsWanted>
+bool has_line(std::string_view text, IsWanted&& is_wanted) {
+  while (const auto line = take_line(text))
+    if (is_wanted(*line))
+      return true;
+  return false;
 }
 
 /// Returns the number if the line has nothing else but blanks around it.
@@ -125,5 +135,42 @@ class StackBuilder {
   std::size_t marked_ = 0;  ///< callers that mark_callers() has handled
   std::vector<folded::FrameId> stack_;
 };
+
+// What the readers of lines have in common.
+
+class TextFolder {
+ public:
+  /// All must outlive this.
+  TextFolder(Input& input, const Options& options, folded::FoldedCounts& counts)
+      : lines_(input, report_), options_(options), counts_(counts), stack_(counts) {}
+
+ protected:
+  /// Counts the stack as one folded sample.
+  void count_stack(std::uint64_t weight, std::uint64_t time_ns = 0) {
+    stack_.count(weight, time_ns);
+    ++report_.samples;
+  }
+
+  TextReport report_;
+  TextLines lines_;
+  const Options& options_;
+  folded::FoldedCounts& counts_;
+  StackBuilder stack_;
+
+  template <typename Folder>
+  friend TextReport fold_lines(Input& input, const Options& options, folded::FoldedCounts& counts);
+};
+
+/// Folds an input.  `Folder` derives from TextFolder, and has take() for each line and end() for
+/// the end of the input.
+template <typename Folder>
+TextReport fold_lines(Input& input, const Options& options, folded::FoldedCounts& counts) {
+  Folder folder(input, options, counts);
+  TextFolder& common = folder;
+  while (const auto line = common.lines_.next())
+    folder.take(*line);
+  folder.end();
+  return common.report_;
+}
 
 }  // namespace pe::fold

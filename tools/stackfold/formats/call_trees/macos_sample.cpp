@@ -1,5 +1,15 @@
+// Reads the call graph that `sample` of macOS prints:
+//
+//   Call graph:
+//       100 Thread_1234   DispatchQueue_1: com.apple.main-thread  (serial)
+//       + 60 main  (in probe) + 36  [0x100f3fe3c]
+//       + ! 40 work(int)  (in probe) + 44  [0x100f3fd00]  probe.cpp:12
+//
+// The number of a line includes its own samples and those of the lines below it.  The column of the
+// number gives the depth; "+ ! : |" before it draw the tree.
+// Source: published reports of macOS 10.6 to 26, and the output of stackcollapse-sample.awk.
 // SPDX-License-Identifier: MIT
-#include "stackfold/formats/call_trees/macos_sample.h"
+#include "stackfold/formats/readers.h"
 
 #include <optional>
 #include <vector>
@@ -66,26 +76,15 @@ bool waits(std::string_view text) {
          std::find(std::begin(kWaits), std::end(kWaits), function) != std::end(kWaits);
 }
 
-class Folder {
+class Folder : public TextFolder {
  public:
-  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : lines_(input, report_), counts_(counts), only_running_(options.only_running) {}
+  using TextFolder::TextFolder;
 
-  TextReport fold() {
-    while (const auto line = lines_.next())
-      take(*line);
+  void end() {
     end_graph();
     if (waiting_ > 0)
       report_.left_out = plural(waiting_, "sample") + " of waiting threads left out";
-    return report_;
   }
-
- private:
-  struct Open {
-    std::size_t column;
-    std::uint64_t left;  ///< samples that no child accounts for
-    bool is_waiting;     ///< the function waits
-  };
 
   void take(std::string_view line) {
     if (line.starts_with("Call graph:")) {
@@ -102,14 +101,21 @@ class Folder {
     }
   }
 
+ private:
+  struct Open {
+    std::size_t column;
+    std::uint64_t left;  ///< samples that no child accounts for
+    bool is_waiting;     ///< the function waits
+  };
+
   void add(const Node& node) {
     close_down_to(node.column);
     // In a cut or invalid report, the children may have more samples than the parent: they count,
     // and the parent has none left.
     if (!open_.empty())
       open_.back().left -= std::min(open_.back().left, node.total);
-    open_.push_back({node.column, node.total, only_running_ && waits(node.text)});
-    stack_.push_back(counts_.frames().intern(clean_name(frame_of(node.text))));
+    open_.push_back({node.column, node.total, options_.only_running && waits(node.text)});
+    frames_.push_back(counts_.frames().intern(clean_name(frame_of(node.text))));
   }
 
   /// Ends every open line that cannot be a parent of a line at `column`.
@@ -118,11 +124,11 @@ class Folder {
       if (open_.back().is_waiting) {
         waiting_ += open_.back().left;
       } else if (open_.back().left > 0) {
-        counts_.add(stack_, {.whole = open_.back().left});
+        counts_.add(frames_, {.whole = open_.back().left});
         report_.samples += 1;
       }
       open_.pop_back();
-      stack_.pop_back();
+      frames_.pop_back();
     }
   }
 
@@ -131,14 +137,10 @@ class Folder {
     in_graph_ = false;
   }
 
-  TextReport report_;
-  TextLines lines_;
-  folded::FoldedCounts& counts_;
-  bool only_running_;
   std::uint64_t waiting_ = 0;  ///< samples left out
   bool in_graph_ = false;
-  std::vector<Open> open_;              ///< from the root to the last line
-  std::vector<folded::FrameId> stack_;  ///< the frames of open_
+  std::vector<Open> open_;               ///< from the root to the last line
+  std::vector<folded::FrameId> frames_;  ///< the frames of open_
 };
 
 std::string with_single_blanks(std::string_view text) {
@@ -168,14 +170,13 @@ std::string frame_of(std::string_view text) {
 }
 
 bool looks_like(std::string_view head) {
-  while (const auto line = take_line(head))
-    if (line->starts_with("Call graph:") || line->starts_with("Analysis of sampling "))
-      return true;
-  return false;
+  return has_line(head, [](std::string_view line) {
+    return line.starts_with("Call graph:") || line.starts_with("Analysis of sampling ");
+  });
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return Folder(input, options, counts).fold();
+  return fold_lines<Folder>(input, options, counts);
 }
 
 }  // namespace pe::fold::macos_sample

@@ -1,5 +1,19 @@
+// Reads the time profile that Xcode's xctrace exports as XML:
+//
+//   <trace-query-result><node xpath="..."><schema name="time-profile">...</schema>
+//   <row><sample-time id="1" fmt="00:00.057">57246708</sample-time> ...
+//     <weight id="9" fmt="1.00 ms">1000000</weight>
+//     <backtrace id="10"><frame id="11" name="work" addr="0x18d"><binary id="12" name="app" .../>
+//       </frame><frame id="13" name="main" addr="0x18c"><binary
+//       ref="12"/></frame></backtrace></row>
+//   <row> ... <weight ref="9"/><backtrace ref="10"/></row>
+//
+// The command is: xctrace export --input F.trace --xpath '.../table[@schema="time-profile"]'.
+// "ref" refers to an earlier element by its id.  Frames are leaf first; weights are in nanoseconds.
+// Newer versions put a backtrace into a tagged-backtrace, which also has an id.
+// Source: xctrace(1), and published exports of Xcode 14 to 16.
 // SPDX-License-Identifier: MIT
-#include "stackfold/formats/call_trees/xctrace.h"
+#include "stackfold/formats/readers.h"
 
 #include <expat.h>
 #include <fmt/format.h>
@@ -12,6 +26,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -20,47 +35,26 @@
 #include "stackfold/formats/text.h"
 #include "stackfold/frame_text.h"
 
-namespace pe::fold {
+namespace pe::fold::xctrace {
 namespace {
+
+/// The start of an element.  The views are valid only during the call.
+struct XmlElement {
+  std::string_view name;
+  std::vector<std::pair<std::string_view, std::string_view>> attributes;
+
+  /// Returns nullopt if the element has no such attribute.
+  [[nodiscard]] std::optional<std::string_view> attribute(std::string_view wanted) const {
+    for (const auto& [key, value] : attributes)
+      if (key == wanted)
+        return value;
+    return std::nullopt;
+  }
+};
 
 struct FreeParser {
   void operator()(XML_Parser parser) const noexcept { XML_ParserFree(parser); }
 };
-using Parser = std::unique_ptr<XML_ParserStruct, FreeParser>;
-
-struct State {
-  XML_Parser parser;
-  XmlHandler& handler;
-  bool has_document_type = false;
-};
-
-extern "C" {
-
-// Expat is C code, so no exception may cross it.  std::bad_alloc ends the program in these
-// handlers.
-void on_begin(void* state, const XML_Char* name, const XML_Char** attributes) noexcept {
-  XmlElement element{name, {}};
-  for (; attributes[0] != nullptr; attributes += 2)
-    element.attributes.emplace_back(attributes[0], attributes[1]);
-  static_cast<State*>(state)->handler.begin(element);
-}
-
-void on_end(void* state, const XML_Char* name) noexcept {
-  static_cast<State*>(state)->handler.end(name);
-}
-
-void on_text(void* state, const XML_Char* text, int size) noexcept {
-  static_cast<State*>(state)->handler.text({text, static_cast<std::size_t>(size)});
-}
-
-void on_document_type(void* state, const XML_Char* /*name*/, const XML_Char* /*system*/,
-                      const XML_Char* /*public_id*/, int /*has_internal_subset*/) noexcept {
-  auto* of = static_cast<State*>(state);
-  of->has_document_type = true;
-  XML_StopParser(of->parser, XML_FALSE);
-}
-
-}  // extern "C"
 
 std::uint64_t line_number(XML_Parser parser) noexcept {
 #if XML_MAJOR_VERSION > 2 || XML_MINOR_VERSION >= 9
@@ -70,38 +64,65 @@ std::uint64_t line_number(XML_Parser parser) noexcept {
 #endif
 }
 
-}  // namespace
-
-std::string read_xml(Input& input, XmlHandler& handler) {
-  constexpr std::size_t kPieceBytes = 64UL * 1024;
-  const Parser parser(XML_ParserCreate(nullptr));
-  if (!parser)
-    throw std::bad_alloc();
-  State state{parser.get(), handler};
-  XML_SetUserData(parser.get(), &state);
-  XML_SetElementHandler(parser.get(), on_begin, on_end);
-  XML_SetCharacterDataHandler(parser.get(), on_text);
-  XML_SetStartDoctypeDeclHandler(parser.get(), on_document_type);
-  std::vector<std::byte> piece(kPieceBytes);
-  for (;;) {
-    const std::size_t size = input.read(piece);
-    const bool is_last = size == 0;
-    if (XML_Parse(parser.get(), reinterpret_cast<const char*>(piece.data()), static_cast<int>(size),
-                  is_last ? XML_TRUE : XML_FALSE) != XML_STATUS_OK) {
-      const char* problem = state.has_document_type
-                                ? "document types are not accepted"
-                                : XML_ErrorString(XML_GetErrorCode(parser.get()));
-      return fmt::format("line {}: {}", line_number(parser.get()), problem);
-    }
-    if (is_last)
-      return {};
+/// Reads XML front to back.  A handler has begin(), end(), and text(): one text may arrive in
+/// several calls.  Input is untrusted, so the reader refuses a document type, because entities let
+/// a few bytes expand to many.
+template <typename Handler>
+class XmlReader {
+ public:
+  explicit XmlReader(Handler& handler) : handler_(handler), parser_(XML_ParserCreate(nullptr)) {
+    if (!parser_)
+      throw std::bad_alloc();
+    XML_SetUserData(parser_.get(), this);
+    XML_SetElementHandler(parser_.get(), on_begin, on_end);
+    XML_SetCharacterDataHandler(parser_.get(), on_text);
+    XML_SetStartDoctypeDeclHandler(parser_.get(), on_document_type);
   }
-}
 
-}  // namespace pe::fold
+  /// Reads `input` to its end.  Returns an error message, "line 3: not well-formed (invalid
+  /// token)", or an empty string.
+  std::string read(Input& input) {
+    constexpr std::size_t kPieceBytes = 64UL * 1024;
+    std::vector<std::byte> piece(kPieceBytes);
+    for (std::size_t size = 1; size > 0;) {
+      size = input.read(piece);
+      if (XML_Parse(parser_.get(), reinterpret_cast<const char*>(piece.data()),
+                    static_cast<int>(size), size == 0 ? XML_TRUE : XML_FALSE) == XML_STATUS_OK)
+        continue;
+      const char* problem = has_document_type_ ? "document types are not accepted"
+                                               : XML_ErrorString(XML_GetErrorCode(parser_.get()));
+      return fmt::format("line {}: {}", line_number(parser_.get()), problem);
+    }
+    return {};
+  }
 
-namespace pe::fold::xctrace {
-namespace {
+ private:
+  // Expat is C code, so no exception may cross it.  std::bad_alloc ends the program in these
+  // handlers.
+  static void on_begin(void* self, const XML_Char* name, const XML_Char** attributes) noexcept {
+    XmlElement element{name, {}};
+    for (; attributes[0] != nullptr; attributes += 2)
+      element.attributes.emplace_back(attributes[0], attributes[1]);
+    static_cast<XmlReader*>(self)->handler_.begin(element);
+  }
+  static void on_end(void* self, const XML_Char* name) noexcept {
+    static_cast<XmlReader*>(self)->handler_.end(name);
+  }
+  static void on_text(void* self, const XML_Char* text, int size) noexcept {
+    static_cast<XmlReader*>(self)->handler_.text({text, static_cast<std::size_t>(size)});
+  }
+  static void on_document_type(void* self, const XML_Char* /*name*/, const XML_Char* /*system*/,
+                               const XML_Char* /*public_id*/,
+                               int /*has_internal_subset*/) noexcept {
+    auto* reader = static_cast<XmlReader*>(self);
+    reader->has_document_type_ = true;
+    XML_StopParser(reader->parser_.get(), XML_FALSE);
+  }
+
+  Handler& handler_;
+  std::unique_ptr<XML_ParserStruct, FreeParser> parser_;
+  bool has_document_type_ = false;
+};
 
 enum Type : std::size_t { kSamples, kTime };
 
@@ -115,7 +136,7 @@ struct Backtrace {
   folded::Count time_ns;
 };
 
-class Folder : public XmlHandler {
+class Folder {
  public:
   Folder(const Options& options, folded::FoldedCounts& counts)
       : options_(options), counts_(counts), types_(counts, options) {}
@@ -123,7 +144,7 @@ class Folder : public XmlHandler {
   TextReport fold(Input& input) {
     const std::vector<SampleType> types{{"samples", "count"}, {"time", "nanoseconds"}};
     if (types_.choose(types, kSamples))
-      report_.damage = read_xml(input, *this);
+      report_.damage = XmlReader(*this).read(input);
     else
       report_.damage = no_such_type(options_.event.value_or(""), types);
     add_stacks();
@@ -132,8 +153,7 @@ class Folder : public XmlHandler {
     return report_;
   }
 
- private:
-  void begin(const XmlElement& element) override {
+  void begin(const XmlElement& element) {
     if (element.name == "row") {
       in_row_ = true;
       backtrace_.reset();
@@ -150,6 +170,22 @@ class Folder : public XmlHandler {
     }
   }
 
+  void end(std::string_view name) {
+    if (name == "frame" && frame_)
+      end_frame();
+    else if (name == "weight" && in_weight_)
+      end_weight();
+    else if (name == "row" && in_row_)
+      end_row();
+  }
+
+  void text(std::string_view text) {
+    constexpr std::size_t kLongest = 64;  // a number and blanks
+    if (in_weight_ && weight_text_.size() < kLongest)
+      weight_text_ += text.substr(0, kLongest);
+  }
+
+ private:
   void begin_backtrace(const XmlElement& element) {
     const auto id = element.attribute("id");
     if (const auto ref = element.attribute("ref")) {
@@ -202,15 +238,6 @@ class Folder : public XmlHandler {
       binaries_.emplace(*id, module_);
   }
 
-  void end(std::string_view name) override {
-    if (name == "frame" && frame_)
-      end_frame();
-    else if (name == "weight" && in_weight_)
-      end_weight();
-    else if (name == "row" && in_row_)
-      end_row();
-  }
-
   void end_frame() {
     std::string text = clean_name(*frame_);
     if (options_.with_modules && !module_.empty())
@@ -238,12 +265,6 @@ class Folder : public XmlHandler {
     (void)backtrace.time_ns.add({.whole = weight_ns_});  // saturates, as counts do
     ++report_.samples;
     backtrace_.reset();
-  }
-
-  void text(std::string_view text) override {
-    constexpr std::size_t kLongest = 64;  // a number and blanks
-    if (in_weight_ && weight_text_.size() < kLongest)
-      weight_text_ += text.substr(0, kLongest);
   }
 
   void add_frame(folded::FrameId frame) { backtraces_[*backtrace_].leaf_first.push_back(frame); }
