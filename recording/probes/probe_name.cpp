@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/name_parts.h"
 #include "base/parse_number.h"
 #include "base/text.h"
 
@@ -137,22 +138,11 @@ ProbeName parse_probe(const std::string& text) {
 }
 
 std::size_t length_of_probe(std::string_view list) {
-  int depth = 0;
-  for (std::size_t at = 0; at < list.size(); ++at) {
-    constexpr std::string_view kOperator = "operator";
-    if (list.substr(at).starts_with(kOperator)) {
-      at = std::min(list.find_first_not_of("<>=-", at + kOperator.size()), list.size()) - 1;
-      continue;
-    }
-    const char c = list[at];
-    if (c == '(' || c == '<' || c == '[' || c == '{')
-      ++depth;
-    else if (c == ')' || c == '>' || c == ']' || c == '}')
-      --depth;
-    else if (c == ',' && depth <= 0)
-      return at;
-  }
-  return list.size();
+  NameParts parts(list);
+  std::size_t at = 0;
+  while (at < list.size() && list[at] != ',')
+    at = parts.next(at);
+  return at;
 }
 
 }  // namespace pe::recording

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/characters.h"
+#include "base/name_parts.h"
 
 namespace pe::symbolize {
 namespace {
@@ -201,15 +202,9 @@ void Simplifier::take_word() {
   is_behind_operator_ = false;
   if (word != "operator")
     return;
-  constexpr std::array<std::string_view, 15> kSymbols = {
-      "<=>", "<<=", ">>=", "->*", "<<", ">>",     "<=",       ">=",
-      "->",  "()",  "[]",  "<",   ">",  " new[]", " delete[]"};
-  const auto* symbol = std::find_if(kSymbols.begin(), kSymbols.end(),
-                                    [this](std::string_view s) { return sees(s); });
-  if (symbol == kSymbols.end())
-    return;
-  copy(symbol->size());
-  is_behind_operator_ = true;
+  const std::size_t symbols = length_of_operator(in_.substr(at_));
+  copy(symbols);
+  is_behind_operator_ = symbols > 0;
 }
 
 /// Processes a bracket or a comparison: libiberty puts the operands of a comparison in ().

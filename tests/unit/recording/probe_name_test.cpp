@@ -89,6 +89,16 @@ BOOST_AUTO_TEST_CASE(commas_in_brackets_do_not_end_a_probe) {
              boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(operators_and_arrows_in_a_name_are_no_brackets) {
+  for (const std::string function :
+       {"operator==<A, B>(A, B)", "operator()<A, B>(A, B)", "A::operator->", "operator<=>",
+        "g(decltype(a->b), int)", "my_operator<A, B>"}) {
+    const std::vector<std::string> wanted = {"uprobe:a:" + function, "cycles"};
+    BOOST_TEST(split_events("uprobe:a:" + function + ",cycles") == wanted,
+               boost::test_tools::per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_pattern_matches_the_whole_name) {
   using pe::matches_pattern;
   BOOST_TEST(matches_pattern("mal*", "malloc"));
