@@ -101,10 +101,9 @@ bool looks_folded(std::string_view text) {
          lines.others <= lines.all / kMostOthers;
 }
 
-LineCounts count_lines(std::string_view text, Columns columns) {
-  return count_lines(text, [columns](std::string_view line) {
-    return parse_folded_line(line, columns).has_value();
-  });
+LineCounts count_lines(std::string_view text) {
+  return count_lines(text,
+                     [](std::string_view line) { return parse_folded_line(line).has_value(); });
 }
 
 void append_folded_line(std::string& out, const FoldedLine& line) {

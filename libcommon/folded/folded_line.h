@@ -44,14 +44,14 @@ bool has_two_columns(std::string_view text);
 /// tables and logs also end in a number.
 bool looks_folded(std::string_view text);
 
-/// Lines of a text that are neither blank nor facts (facts.h).
+/// Lines of a text that are neither blank nor facts (facts.h), whatever their columns.
 struct LineCounts {
   std::size_t all = 0;
   std::size_t others = 0;        ///< of these, those that are no folded lines
   std::size_t before_other = 0;  ///< folded lines before the first of the others
   std::string_view first_other;
 };
-LineCounts count_lines(std::string_view text, Columns columns);
+LineCounts count_lines(std::string_view text);
 
 /// Appends "stack count\n" or "stack before count\n".  Writes a stack that parse_folded_line()
 /// returned unchanged.  Any other stack must hold no newline and not end in a blank.

@@ -141,7 +141,7 @@ void FoldedReader::check_start() {
 
 void FoldedReader::check_lines(std::string_view head) const {
   constexpr std::size_t kLeast = 10;  // fewer may be the broken lines of a short profile
-  const LineCounts lines = count_lines(head, *columns_);
+  const LineCounts lines = count_lines(head);
   if (lines.others < kLeast || lines.others * 2 <= lines.all)
     return;
   throw Error(fmt::format(

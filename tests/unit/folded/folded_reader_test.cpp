@@ -134,4 +134,15 @@ BOOST_AUTO_TEST_CASE(the_first_file_decides_about_the_columns) {
       "ignored 1 line that is not \"stack count count\"; first: "));
 }
 
+BOOST_AUTO_TEST_CASE(a_file_with_fewer_columns_than_the_first_is_ignored_but_not_refused) {
+  const pe::testing::TempDir dir;
+  std::string one;
+  for (int i = 0; i < 40; ++i)
+    one += "y 3\n";
+  const std::vector<std::string> files{dir.file("a", "x 1 2\n"), dir.file("b", one)};
+  pe::folded::FoldedReader reader(files, -1, std::nullopt);
+  BOOST_TEST(read_all(reader) == "x 1 2\n");
+  BOOST_TEST(reader.malformed().count == 40U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
