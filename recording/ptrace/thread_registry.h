@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/budget.h"
 #include "recording/child.h"
 #include "recording/ptrace/cpu_credit.h"
 #include "recording/ptrace/stop_times.h"
@@ -30,6 +31,7 @@ struct KeptSample {
   CopiedSample sample;
   std::vector<std::byte> stack;
   languages::ScriptFrames script;
+  KeptBytes room;  ///< for the stack
 };
 
 struct TracedThread {
@@ -62,7 +64,7 @@ struct TracedThread {
   std::uint64_t sampled_ns = 0;           ///< when it was last sampled, or first seen
   unwind::MemoryRange stack = {};         ///< its own stack, after a full copy of that
   std::uint64_t stack_read_ns = 0;        ///< when `stack` was looked up
-  std::unique_ptr<KeptSample> last = {};  ///< its last sample, with Clock::kWall
+  std::unique_ptr<KeptSample> last = {};  ///< with Clock::kWall its last sample, if there is room
 };
 
 /// Lets a stopped thread continue, with `signal` unless that is 0.  A failure means that the thread

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
 #include "recording/sample_source.h"
@@ -15,6 +16,7 @@ Tracer::Tracer(const Request& request, EngineRecords& records, TracerOrders& ord
     : request_(request),
       records_(records),
       orders_(orders),
+      budget_(budget),
       stop_times_(std::max(kNsPerSecond / kMostHz, kNsPerSecond / request.frequency_hz)),
       threads_(stop_times_, records, *orders.child),
       stopper_(request, *records.scripts(), budget),
@@ -199,11 +201,27 @@ void Tracer::write(TracedThread& thread, CopiedSample sample) {
   thread.sampled_ns = sample.time_ns;
   sampled_ns_ += sample.period_ns;
   if (is_wall)
-    thread.last = std::make_unique<KeptSample>(
-        KeptSample{sample,
-                   {sample.stack.begin(), sample.stack.end()},
-                   sample.script != nullptr ? *sample.script : languages::ScriptFrames{}});
+    keep(thread, sample);
   records_.sample(sample);
+}
+
+/// Keeps a sample for repeat_last(), if there is room.  Many threads can have deep stacks in the
+/// same memory.  Without its last sample, a thread is stopped for the next.
+void Tracer::keep(TracedThread& thread, const CopiedSample& sample) {
+  constexpr double kForTables = 64.0 * 1024 * 1024;  // of interpreters, which need the same budget
+  thread.last.reset();
+  const auto pid = static_cast<std::uint32_t>(thread.pid);
+  const auto bytes = static_cast<double>(sample.stack.size());
+  if (!budget_.may_spend(pid, Resource::kKeptBytes, bytes + kForTables, monotonic_ns()))
+    return;
+  KeptBytes room(Spender(budget_, pid));
+  if (!room.may_add(sample.stack.size()))
+    return;
+  thread.last = std::make_unique<KeptSample>(
+      KeptSample{.sample = sample,
+                 .stack = {sample.stack.begin(), sample.stack.end()},
+                 .script = sample.script != nullptr ? *sample.script : languages::ScriptFrames{},
+                 .room = std::move(room)});
 }
 
 }  // namespace pe::recording

@@ -25,6 +25,7 @@
 #include <random>
 #include <vector>
 
+#include "base/budget.h"
 #include "recording/child.h"
 #include "recording/ptrace/stop_times.h"
 #include "recording/ptrace/thread_registry.h"
@@ -74,10 +75,12 @@ class Tracer {
   void sample_stopped();
   void sample(TracedThread& thread);
   void write(TracedThread& thread, CopiedSample sample);
+  void keep(TracedThread& thread, const CopiedSample& sample);
 
   const Request& request_;
   EngineRecords& records_;
   TracerOrders& orders_;
+  Budget& budget_;
   StopTimes stop_times_;
   ThreadRegistry threads_;
   ThreadStopper stopper_;
