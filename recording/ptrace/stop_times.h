@@ -29,7 +29,7 @@ class StopTimes {
     total_ns_ += ns;
     longest_ns_ = std::max(longest_ns_, ns);
     if (sets_rate)
-      mean_stop_ns_ = moved(mean_stop_ns_, ns, stops_);
+      mean_stop_ns_ = moved(mean_stop_ns_, ns, ++rating_stops_);
   }
   /// Adds a stop without a sample.
   void add_vain_stop(std::uint64_t ns) noexcept {
@@ -74,7 +74,7 @@ class StopTimes {
   }
 
   std::uint64_t wanted_ns_;
-  std::uint64_t stops_ = 0, vain_stops_ = 0, rounds_ = 0;
+  std::uint64_t stops_ = 0, rating_stops_ = 0, vain_stops_ = 0, rounds_ = 0;
   std::uint64_t total_ns_ = 0, longest_ns_ = 0, waited_ns_ = 0;
   double mean_stop_ns_ = 0, mean_round_ns_ = 0;
 };

@@ -135,6 +135,14 @@ std::size_t ThreadStopper::copy_stack(const TracedThread& thread, const CopiedSa
   return is_known || !may_continue || copied < first ? copied : copy_frames(thread, sample, copied);
 }
 
+/// Spends `bytes` of a process's budget for stacks, or returns false if it is used up.
+bool ThreadStopper::may_read_more(std::uint32_t pid, double bytes, std::uint64_t now_ns) {
+  const bool may_spend = budget_.may_spend(pid, Resource::kStackBytes, bytes, now_ns);
+  if (may_spend)
+    budget_.spend(pid, Resource::kStackBytes, bytes, now_ns);
+  return may_spend;
+}
+
 /// Continues a copy of `copied` bytes as far as the chain of frame pointers leads.  Returns the
 /// number of bytes in all.
 std::size_t ThreadStopper::copy_frames(const TracedThread& thread, const CopiedSample& sample,
@@ -149,12 +157,10 @@ std::size_t ThreadStopper::copy_frames(const TracedThread& thread, const CopiedS
     if (is_short_)
       break;
     const std::uint64_t now_ns = monotonic_ns();
-    const auto amount = static_cast<double>(wanted);
-    if (!budget_.may_spend(pid, Resource::kStackBytes, amount, now_ns)) {
+    if (!may_read_more(pid, static_cast<double>(wanted), now_ns)) {
       budget_.count_loss(pid, Resource::kStackBytes, now_ns);
       break;
     }
-    budget_.spend(pid, Resource::kStackBytes, amount, now_ns);
     const std::size_t read =
         scripts_.memory().read(thread.tid, sp + copied, std::span(copy_).subspan(copied, wanted));
     copied += read;
@@ -192,6 +198,11 @@ bool ThreadStopper::is_unchanged(const TracedThread& thread) {
     return false;
   const std::vector<std::byte>& before = thread.last->stack;
   if (copy_.size() < before.size())
+    return false;
+  const auto pid = static_cast<std::uint32_t>(thread.pid);
+  const auto amount = static_cast<double>(before.size());
+  if (const std::uint64_t now_ns = monotonic_ns();
+      before.size() > kMaxStackBytes && !may_read_more(pid, amount, now_ns))
     return false;
   const auto now = std::span(copy_).first(before.size());
   return scripts_.memory().read(thread.tid, at->sp, now) == before.size() &&

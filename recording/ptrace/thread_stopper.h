@@ -55,6 +55,7 @@ class ThreadStopper {
 
  private:
   std::size_t copy_stack(const TracedThread& thread, const CopiedSample& sample);
+  bool may_read_more(std::uint32_t pid, double bytes, std::uint64_t now_ns);
   std::size_t copy_frames(const TracedThread& thread, const CopiedSample& sample,
                           std::size_t copied);
 

@@ -18,7 +18,8 @@ int check(const CommandLine& line, Io& io) {
     text.erase(text.find_last_not_of(' ') + 1);
     io.out.write(text + "\n");
   }
-  io.out.write(fmt::format("{:<36}{}\n{:<36}{}\n", "--engine best would use",
+  io.out.write(fmt::format("{:<36}{}\n{:<36}{}\n{:<36}{}\n", "functions of Python, PHP, Ruby",
+                           describe_interpreters(found), "--engine best would use",
                            describe_default(recording::Engine::kBest, found),
                            "--engine auto would use",
                            describe_default(recording::Engine::kAuto, found)));

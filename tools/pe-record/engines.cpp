@@ -140,7 +140,7 @@ using recording::Abilities;
 /// The engine perf has no limits.  This is also the order in which advice names them.
 constexpr std::array kLimits = {
     Limits{Engine::kBpf, Part::kBpf, problem_of_bpf, why_not_bpf,
-           [](const Abilities& found) { return found.has_bpf; }},
+           [](const Abilities& found) { return found.has_bpf && found.has_perf; }},
     Limits{Engine::kSignal, Part::kSignal, problem_of_signal, why_not_signal,
            [](const Abilities& found) { return found.has_signals; }},
     Limits{Engine::kPtrace, Part::kPtrace, problem_of_ptrace, why_not_ptrace,
@@ -289,6 +289,16 @@ std::string describe_choice(Engine engine, const Options& options, std::string_v
                  : fmt::format(
                        "using the perf engine, which cannot read an interpreter's frames: {}", why);
   }
+}
+
+std::string describe_interpreters(const recording::Abilities& found) {
+  std::string engines;
+  for (const Limits& limits : kLimits)
+    if (limits.works(found))
+      engines += fmt::format("{}{}", engines.empty() ? "" : ", ", name_of(limits.engine));
+  return engines.empty()
+             ? "no          --engine perf cannot read interpreters"
+             : fmt::format("yes         by {}; --engine perf cannot read interpreters", engines);
 }
 
 std::string describe_default(Engine choice, const recording::Abilities& found) {

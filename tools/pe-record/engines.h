@@ -37,6 +37,9 @@ Candidates candidates_for(const Options& options);
 /// are the reasons.
 std::string describe_choice(recording::Engine engine, const Options& options, std::string_view why);
 
+/// Returns "yes" and the engines that read the functions of scripts where `found` works, or "no".
+std::string describe_interpreters(const recording::Abilities& found);
+
 /// Returns "perf", or such as "signal      for a command; for running processes: ptrace": the
 /// engines that auto or best would use where `found` works.
 std::string describe_default(recording::Engine choice, const recording::Abilities& found);

@@ -50,6 +50,9 @@ expect 'the engine' signal "$(answer '--engine auto would use' "$dir/denied")"
 expect 'what runs already' ptrace "$(sed -n 's/^--engine auto would use .*: //p' "$dir/denied")"
 expect 'ptrace' no "$(answer 'ptrace: threads stopped and read' "$dir/nothing")"
 expect 'the engine' none "$(answer '--engine auto would use' "$dir/nothing")"
+expect 'interpreters' yes "$(answer 'functions of Python, PHP, Ruby' "$dir/denied")"
+expect 'interpreters, with nothing' no "$(answer 'functions of Python, PHP, Ruby' "$dir/nothing")"
+expect 'the best engine, with nothing' none "$(answer '--engine best would use' "$dir/nothing")"
 best=perf
 [ "$(answer 'eBPF: stacks walked in the kernel' "$dir/all")" = no ] || best=bpf
 expect 'the best engine' "$best" "$(answer '--engine best would use' "$dir/all")"
