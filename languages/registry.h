@@ -42,7 +42,7 @@ struct ScriptLayout {
 };
 
 #ifdef __cplusplus
-/// What people, and other parts of the tools, know of a language.
+/// The facts of a language that messages, manuals and other parts of the tools use.
 struct Language {
   std::string_view name;        ///< "Python"
   std::string_view versions;    ///< those whose functions have names: "3.11 to 3.14"

@@ -1,6 +1,7 @@
 // Virtual machines whose code and functions we know, in the recorded processes.
 //
-// What is known is newer than a sample.  It is compared with the process ten times a second.
+// We read a virtual machine after its sample was taken, so our copy is newer than the sample.  We
+// compare the copy with the process ten times a second.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -1,4 +1,5 @@
-// What messages are made of: short and harmless input text, counts, shares, durations, file names.
+// Formats the parts of messages: short and harmless input text, counts, shares, durations, file
+// names.
 // SPDX-License-Identifier: MIT
 #pragma once
 

@@ -13,15 +13,23 @@
 // SPDX-License-Identifier: MIT
 #include "names/demangle.h"
 
-#define HAVE_DECL_BASENAME 1  // as in demangle.cpp
+// Without this, libiberty.h declares basename(3) in its own way.
+#define HAVE_DECL_BASENAME 1
 #include <libiberty/demangle.h>
+#include <malloc.h>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <algorithm>
 #include <array>
+#include <csetjmp>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -198,24 +206,6 @@ bool is_cheap_d(std::string_view mangled) {
   return true;
 }
 
-}  // namespace pe::names
-
-// Without this, libiberty.h declares basename(3) in its own way.
-#define HAVE_DECL_BASENAME 1
-#include <libiberty/demangle.h>
-#include <malloc.h>
-
-#include <algorithm>
-#include <array>
-#include <csetjmp>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <limits>
-#include <memory>
-#include <optional>
-
-namespace pe::names {
 namespace {
 
 struct Free {

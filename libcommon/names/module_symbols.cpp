@@ -259,10 +259,6 @@ double hidden_percent(std::uint64_t samples, const FrameCounts& counts) {
          static_cast<double>(std::max<std::uint64_t>(counts.samples(), 1));
 }
 
-}  // namespace
-
-namespace {
-
 std::string fix_of_stripped(bool is_one, bool has_servers) {
   return fmt::format("{}install {}, {}or link {} without -s",
                      has_servers ? "the servers of DEBUGINFOD_URLS lack the symbols: " : "",

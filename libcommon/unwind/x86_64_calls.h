@@ -1,5 +1,5 @@
-// Recognises a return address by the instruction before it.  This header is C and C++, because the
-// kernel's unwinder uses it.
+// Recognises a return address by the instruction before it, and some code without call frame
+// information by its bytes.  This header is C and C++, because the kernel's unwinder uses it.
 //
 // Before a return address is a call: e8 with a distance of four bytes, or ff /2 with its operand
 // (Intel SDM, volume 2, CALL).  Other bytes can look like a call, so this confirms a value that is
@@ -10,7 +10,9 @@
 #ifdef __cplusplus
 #include <cstdint>
 namespace pe::unwind::x86_64 {
+using std::int8_t;
 using std::uint64_t;
+using std::uint8_t;
 #else
 #include <stdint.h>
 #endif
@@ -45,12 +47,7 @@ static inline int ends_in_call(uint64_t bytes) {
   return PE_BYTE_BEFORE(bytes, 7) == 0xff && (longest == 0x94 || longest == 0x14);
 }
 
-#ifdef __cplusplus
-}  // namespace pe::unwind::x86_64
-#endif
-
-// Code without call frame information that is identified by its bytes.  This header is C and C++,
-// because the kernel's unwinder uses the same table.
+// Code without call frame information that is identified by its bytes.
 //
 //     sub $8,%rsp; call *%rcx; add $8,%rsp; ret          python -X perf, 3.12 and 3.13
 //     push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret         ... later versions
@@ -66,16 +63,6 @@ static inline int ends_in_call(uint64_t bytes) {
 // word.
 //
 // The comparison covers eight bytes, except the bytes of a call's distance.
-
-#ifdef __cplusplus
-#include <cstdint>
-namespace pe::unwind::x86_64 {
-using std::int8_t;
-using std::uint64_t;
-using std::uint8_t;
-#else
-#include <stdint.h>
-#endif
 
 /// A point in a stub where a frame can be, and its rule as in unwind::Rule.
 struct StubPoint {

@@ -78,7 +78,7 @@ class BpfEngine {
     return object_->add_target(static_cast<std::uint32_t>(pid), start);
   }
   [[nodiscard]] unwind::TableStore& tables() noexcept { return *object_; }
-  /// Reads the stacks of interpreters in the stream's processes, too.
+  /// Returns the reader of the interpreters in the stream's processes.
   [[nodiscard]] languages::ScriptReader& scripts() noexcept { return scripts_; }
   /// The target will start this program: its first samples have the stacks of its interpreter, too.
   /// If it may have a runtime, packs its tables now, for 0.1 s.

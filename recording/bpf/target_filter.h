@@ -15,7 +15,8 @@
 
 namespace pe::unwind {
 
-// What a program of the kernel is attached to: the kernel has different programs for both.
+// The kind of counter to which we attach a program of the kernel.  Each kind needs a program of its
+// own.
 
 enum class CounterKind : std::uint8_t {
   kSampling,  ///< samples now and then

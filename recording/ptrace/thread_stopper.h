@@ -31,7 +31,7 @@ namespace pe::recording {
 
 class ThreadStopper {
  public:
-  /// The arguments must outlive this.  The stacks of the interpreters in `scripts` are read, too.
+  /// The arguments must outlive this.  It also reads the stacks of the interpreters in `scripts`.
   /// Reads of stacks whose end is not known draw on `budget`, beyond the usual copy.
   ThreadStopper(const Request& request, languages::ScriptReader& scripts, Budget& budget);
 

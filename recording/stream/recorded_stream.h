@@ -30,7 +30,7 @@ namespace pe::recording {
 /// Accepts finished records, in order of time, in the layout of RecordedStream::stated().
 using PassOn = std::function<void(const stream::Record&)>;
 
-/// What only some recordings need.  All that it refers to must outlive the stream.
+/// The parts that only some recordings have.  They must outlive the stream.
 struct StreamParts {
   unwind::TableStore* tables = nullptr;       ///< of a kernel that walks stacks; follows the stream
   languages::ScriptReader* reader = nullptr;  ///< follows the processes

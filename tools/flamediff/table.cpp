@@ -89,8 +89,6 @@ std::string_view word_for(Noise noise) {
 
 namespace {
 
-using painting::Noise;
-
 constexpr std::string_view kRow = "{:>8} {:>8} {:>8}  {:>21} {:<5} {:>8} {:>8} {:>8}  {}\n";
 
 /// A share does not measure cost, because it shrinks when others grow.
@@ -220,8 +218,6 @@ void write_table(const painting::CallTree& tree, const Comparison& comparison,
 }
 
 namespace {
-
-using painting::Noise;
 
 /// A function, or everything, that grew by more than the limit.
 struct Growth {

@@ -161,9 +161,6 @@ std::string summary_text(const CallTree& tree, folded::Count whole, const Option
 namespace {
 
 using painting::Box;
-using painting::CallTree;
-using painting::grouped_count;
-using painting::kRoot;
 
 /// Formats "1,234 samples, 12.34%" and the change, "; +1.23%".
 class Details {

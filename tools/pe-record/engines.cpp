@@ -151,7 +151,7 @@ std::string_view name_of(Engine engine) {
   return std::ranges::find(kEngines, engine, &Choice<Engine>::value)->name;
 }
 
-/// What the order of engines depends on.
+/// The need of a recording, which decides the order of engines.
 enum class Need {
   kWallTime,         ///< which counters do not measure
   kScriptOfCommand,  ///< the frames of an interpreter, which must be read at a sample's moment

@@ -65,11 +65,6 @@ Neighbours callees(const CallTree& tree, const Members& members) {
 
 namespace {
 
-using painting::CallTree;
-using painting::Count;
-using painting::kRoot;
-using painting::NodeId;
-
 /// Branches with a larger indentation are not indented further.
 constexpr std::size_t kMaxIndentBytes = 120;
 
@@ -199,10 +194,6 @@ Hierarchy hierarchy(const CallTree& tree, const std::vector<NodeId>& tops, Direc
 }
 
 namespace {
-
-using painting::CallTree;
-using painting::kRoot;
-using painting::NodeId;
 
 constexpr std::uint32_t kAsCaller = std::numeric_limits<std::uint32_t>::max();
 

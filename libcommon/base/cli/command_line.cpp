@@ -208,8 +208,6 @@ std::string help_text(const Tool& tool) {
 
 namespace {
 
-namespace po = boost::program_options;
-
 void write_option(const po::option_description& option, JsonWriter& json) {
   const auto& semantic = *option.semantic();
   const bool has_value = semantic.max_tokens() > 0;

@@ -136,7 +136,7 @@ class StackBuilder {
   std::vector<folded::FrameId> stack_;
 };
 
-// What the readers of lines have in common.
+// The base of the readers that take an input line by line.
 
 class TextFolder {
  public:

@@ -74,9 +74,7 @@ namespace {
 
 using unwind::Rule;
 using unwind::RuleKind;
-using unwind::StackView;
 using unwind::Step;
-namespace architecture = unwind::architecture;
 
 constexpr std::uint64_t kWord = architecture::kWordBytes;
 /// Most coroutines have less than the first on their stacks.

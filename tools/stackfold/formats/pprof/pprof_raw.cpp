@@ -280,10 +280,6 @@ class Folder {
   std::uint64_t negative_ = 0;  ///< negative values, of the difference of two profiles
 };
 
-}  // namespace
-
-namespace {
-
 /// Returns the blank before the path: an absolute path starts at its root, and may have blanks; of
 /// other paths the last word is taken.  kNone if there is no blank.
 std::size_t start_of_path(std::string_view place) {
