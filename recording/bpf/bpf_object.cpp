@@ -90,6 +90,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   settings.with_user_stacks = options.with_user_stacks ? 1 : 0;
   settings.with_scripts = options.with_scripts ? 1 : 0;
   settings.only_locks = options.only_locks ? 1 : 0;
+  settings.with_held = options.with_held ? 1 : 0;
   settings.max_wakers = std::clamp<std::uint32_t>(options.max_wakers, 1, kMaxWakers);
   settings.pass_on = options.pass_on;
   settings.with_reuse = options.with_reuse ? 1 : 0;
@@ -121,6 +122,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches);
   bpf_program__set_autoload(skeleton.progs.on_switch, is_of_switches);
   bpf_program__set_autoload(skeleton.progs.on_waking, is_of_switches && options.max_wakers > 0);
+  bpf_program__set_autoload(skeleton.progs.on_call, is_of_switches && options.with_held);
   bpf_program__set_autoload(skeleton.progs.on_each_task, is_of_switches);
 }
 
@@ -291,8 +293,9 @@ void LoadedObject::set_weight(std::uint64_t cookie, const HitWeight& weight) {
 void LoadedObject::attach_to_switches() {
   const auto& programs = skeleton_->progs;
   attached_.push_back(attach(programs.on_switch));
-  if (bpf_program__autoload(programs.on_waking))
-    attached_.push_back(attach(programs.on_waking));
+  for (const bpf_program* program : {programs.on_waking, programs.on_call})
+    if (bpf_program__autoload(program))
+      attached_.push_back(attach(program));
 }
 
 int LoadedObject::on_record(void* self, void* data, std::size_t bytes) {

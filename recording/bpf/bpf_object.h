@@ -49,6 +49,7 @@ struct LoadOptions {
   /// meanwhile, and so on: up to kMaxWakers.
   std::uint32_t max_wakers = 0;
   bool only_locks = false;        ///< counts only waits for futexes, with the futex
+  bool with_held = false;         ///< ... and, in place of the waits, times of holding (kStateHeld)
   bool only_targets = false;      ///< records only add_target()'s processes, and those they fork
   PassOn pass_on = kPassNothing;  ///< which samples, and switches, come with a copy
   bool with_reuse = true;         ///< reuses each thread's last stacks

@@ -24,6 +24,7 @@ enum {
   kKernelHistories = 4,    ///< number of kernel stacks remembered
   kThreadSums = 4,         ///< number of sums remembered
   kThreadWakers = 4,       ///< number of wakers remembered
+  kHeldLocks = 4,          ///< number of locks that a thread holds
   kHistoryWords = 128,     ///< room; the last 8 are for filling up a step
   kMaxHistoryWords = 120,  ///< limit of the words that a walk reads, if it is to be remembered
   kFromStartShift = 15,    ///< bit of a place: see NotedWords
@@ -38,6 +39,7 @@ const volatile uint32_t with_kernel_threads = 0;
 const volatile uint32_t with_user_stacks = 1;  ///< of switches, and of wakers
 const volatile uint32_t with_scripts = 0;      ///< the same stacks have those of interpreters
 const volatile uint32_t only_locks = 0;        ///< counts only waits for futexes
+const volatile uint32_t with_held = 0;         ///< ... and, in place of the waits, times of holding
 const volatile uint32_t max_wakers = 1;        ///< 1 to kMaxWakers
 const volatile uint32_t pass_on = kPassNothing;
 const volatile uint32_t with_reuse = 1;
@@ -196,6 +198,14 @@ struct KnownWaker {
   uint64_t number;  ///< 0: none
 };
 
+/// A lock that a thread got after it had waited for it.
+struct HeldLock {
+  uint64_t lock;        ///< the avma of its futex; 0: none
+  uint64_t since_ns;    ///< when the thread came to a CPU again
+  uint32_t user_stack;  ///< where it had waited
+  uint32_t program;     ///< as in SumKey
+};
+
 struct ThreadState {
   uint64_t since_ns;  ///< when it left its CPU; 0: it is on one
   uint64_t ran_ns;    ///< its time on CPUs until then
@@ -206,10 +216,12 @@ struct ThreadState {
   uint32_t is_passed_on;  ///< whether its last switch was forwarded
   uint32_t waker;         ///< the last waker's number, since it came to a CPU; see records.h
   uint32_t next_kernel_history;
-  uint32_t sums[kThreadSums];  ///< numbers of its last sums, by a hash of their key
-  struct Waking waking;        ///< the last one
-  uint64_t ended_by_exit;      ///< 1: by the end of a thread, since it came to a CPU
-  uint64_t woken_ns;           ///< when it last came to a CPU after a wait
+  uint32_t sums[kThreadSums];        ///< numbers of its last sums, by a hash of their key
+  struct Waking waking;              ///< the last one
+  uint64_t ended_by_exit;            ///< 1: by the end of a thread, since it came to a CPU
+  uint64_t ended_by_release;         ///< with only_locks: 1: by a release, since it came to a CPU
+  struct HeldLock held[kHeldLocks];  ///< by a hash of the lock's address
+  uint64_t woken_ns;                 ///< when it last came to a CPU after a wait
   struct KnownWaker known_wakers[kThreadWakers];  ///< by a hash
   struct History histories[kHistories];
   struct KernelHistory kernel_histories[kKernelHistories];

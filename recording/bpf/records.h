@@ -122,6 +122,9 @@ struct SampleRecord {
   uint32_t stop;  ///< StackStop of the user's stack, if there is one
 };
 
+/// SumKey::state of the time for which a thread held a lock, instead of a wait.
+enum { kStateHeld = 255 };
+
 /// The key that separates the sums of switches.
 struct SumKey {
   uint32_t tgid, tid;
@@ -129,11 +132,11 @@ struct SumKey {
   uint32_t kernel_stack;
   uint32_t waker;  ///< 0: none was seen, or no room
   /// TASK_... of include/linux/sched.h below 256, 128 for TASK_REPORT_IDLE; 0: the thread was
-  /// preempted, or yielded.
+  /// preempted, or yielded; or kStateHeld.
   uint32_t state : 8;
   uint32_t program : 24;  ///< changes with each program that the process executes
-  /// The avma of the futex that it waited for; 0 without only_locks.  Bit 0 is set if the end of
-  /// another thread ended the wait.
+  /// The avma of the futex that it waited for, or held; 0 without only_locks.  Bit 0 is set if the
+  /// end of another thread ended the wait.
   uint64_t lock;
 };
 

@@ -1,6 +1,7 @@
 // The programs.  They run on a counter's samples, on switches of tasks, and when processes start
 // and end.
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
+#include "recording/bpf/held.bpf.h"
 #include "recording/bpf/samples.bpf.h"
 #include "recording/bpf/wakers.bpf.h"
 
@@ -147,9 +148,9 @@ static __always_inline bool is_same_key(const struct SumKey* a, const struct Sum
   return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3];
 }
 
-/// Adds to the sum of the thread's wait.  Only one of its waits ends at a time.
-static __always_inline void add(struct ThreadState* thread, uint64_t ns, uint64_t now) {
-  const struct SumKey* key = &thread->key;
+/// Adds to a sum of the thread.  Only one of its waits ends at a time.
+static __always_inline void add(struct ThreadState* thread, const struct SumKey* key, uint64_t ns,
+                                uint64_t now) {
   const uint32_t hash =
       key->user_stack + key->kernel_stack + key->waker + key->state + (uint32_t)(key->lock >> 3);
   uint32_t* number = &thread->sums[hash & (kThreadSums - 1)];
@@ -208,18 +209,22 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
   if (only_locks)
     thread->key.lock |= thread->ended_by_exit;
   thread->ended_by_exit = 0;
+  const bool has_lock = with_held && thread->ended_by_release;
+  thread->ended_by_release = 0;
   if (max_wakers > 1) {
     thread->woken_ns = now;
     if (!thread->waker)
       thread->waking.count = 0;
   }
   thread->waker = 0;
-  if (ns < min_ns || ns > max_ns)
+  if (has_lock)
+    begin_hold(thread, now);
+  if (with_held || ns < min_ns || ns > max_ns)
     return;
   if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
       tell_end(thread, since_ns, now))
     return;
-  add(thread, ns, now);
+  add(thread, &thread->key, ns, now);
 }
 
 /// Ends the wait of a task that leaves its CPU and was not seen to return to one (tracing may be
@@ -287,6 +292,8 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
     if (pass_on == kPassUnfinished && is_for_user_space(scratch->stop))
       thread->is_passed_on = forward_stack(scratch, kRecordPassedOn, counted, now);
   }
+  if (with_held)
+    forget_hold(thread, thread->key.lock);
   thread->since_ns = now;
 }
 
@@ -314,6 +321,24 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   struct Scratch* scratch = scratch_of_cpu(kOfWaking);
   if (thread && counted && scratch && task->pid != 0)
     thread->waker = take_waker(ctx, task, thread, scratch, counted);
+  return 0;
+}
+
+/// The current thread may release a lock.
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_call, struct pt_regs* regs, long call) {
+  if (!is_release_call(regs, call))
+    return 0;
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
+  struct SumKey key = {0};
+  const uint64_t since_ns = thread ? end_hold(task, thread, regs->di & ~1ULL, &key) : 0;
+  if (!since_ns)
+    return 0;
+  const uint64_t now = bpf_ktime_get_ns();
+  const uint64_t ns = now - since_ns;
+  if (ns >= min_ns && ns <= max_ns)
+    add(thread, &key, ns, now);
   return 0;
 }
 

@@ -48,16 +48,19 @@ static __always_inline uint64_t futex_of(const struct pt_regs* regs) {
   return bpf_probe_read_user(&address, sizeof address, (const void*)(first + 8)) ? 0 : address;
 }
 
+/// Whether this system call wakes threads that wait for a futex.
+static __always_inline bool is_release_call(const struct pt_regs* regs, uint64_t call) {
+  return call == kCallFutex ? is_futex_call(regs, false)
+                            : call == kCallFutexWake || call == kCallFutexRequeue;
+}
+
 /// Whether the current thread wakes threads that wait for a futex.  The end of a thread does so,
 /// too (set_tid_address(2)).
 static __always_inline bool releases_futex(struct task_struct* current) {
   if (!current->mm || (current->flags & PF_KTHREAD))
     return false;
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(current);
-  const uint64_t call = regs->orig_ax;
-  return call == kCallFutex
-             ? is_futex_call(regs, false)
-             : call == kCallFutexWake || call == kCallFutexRequeue || (current->flags & PF_EXITING);
+  return is_release_call(regs, regs->orig_ax) || (current->flags & PF_EXITING);
 }
 
 /// Returns what else ended the wait of a task, which entered the kernel with these registers.
@@ -137,7 +140,8 @@ static __always_inline uint64_t forward_waker(struct Scratch* scratch, uint32_t 
   return forward_stack(scratch, kRecordPassedWaker, counted, now) ? now : 0;
 }
 
-/// Returns the number of the waker of `task`, whose state is `thread`; 0 if there is no room.
+/// Returns the number of the waker of `task`, whose state is `thread`; 0 if there is no room, or if
+/// only times of holding are wanted.
 static __always_inline uint32_t take_waker(void* context, struct task_struct* task,
                                            struct ThreadState* thread, struct Scratch* scratch,
                                            struct Counts* counted) {
@@ -147,12 +151,16 @@ static __always_inline uint32_t take_waker(void* context, struct task_struct* ta
 #pragma unroll
   for (uint32_t i = 0; i < kMaxWakers; ++i)
     waking->copied_ns[i] = 0;
+  const bool is_release = only_locks && releases_futex(current);
   thread->ended_by_exit = (current->flags & PF_EXITING) != 0;
-  if (only_locks && !releases_futex(current)) {
+  thread->ended_by_release = is_release && !thread->ended_by_exit;
+  if (only_locks && !is_release) {
     waking->words[0] = other_end_of_wait(task, (const struct pt_regs*)bpf_task_pt_regs(task));
     waking->words[1] = 0;
     return number_waker(thread, scratch, counted);
   }
+  if (with_held)
+    return 0;
   struct ThreadState* of_current = bpf_task_storage_get(&threads, current, 0, 0);
   uint64_t user_stack = 0;
   if (with_user_stacks && current->mm && !(current->flags & PF_KTHREAD)) {

@@ -131,15 +131,16 @@ namespace {
 
 /// Thread 1 waits at 0x200 for the lock at 0x5000, which thread 2 releases at 0x300.
 struct Locked {
-  explicit Locked(std::string_view waker_event) {
-    stream.event(7, "offcpu", PERF_SAMPLE_ADDR)
+  explicit Locked(std::string_view waker_event, std::string_view event = "offcpu",
+                  std::string_view function = "pthread_mutex_lock") {
+    stream.event(7, event, PERF_SAMPLE_ADDR)
         .unit(7, "ns")
         .event(8, waker_event, PERF_SAMPLE_ADDR)
         .unit(8, "ns")
         .comm(0, 1, 1, "waits")
         .comm(0, 1, 2, "holds")
         .symbol({.id = 1, .name = "work", .module = "/bin/p"})
-        .symbol({.id = 2, .name = "pthread_mutex_lock", .module = "/bin/p"})
+        .symbol({.id = 2, .name = std::string(function), .module = "/bin/p"})
         .symbol({.id = 3, .name = "release", .module = "/bin/p"})
         .symbol({.id = 4, .name = "g_lock+0x10", .module = "/bin/p"})
         .location(1, 0x0ff, {1})
@@ -179,6 +180,21 @@ BOOST_AUTO_TEST_CASE(a_lock_comes_before_the_stack_of_its_waker) {
 BOOST_AUTO_TEST_CASE(the_stack_of_a_holder_comes_first) {
   BOOST_TEST(Locked("offcpu-holder").holder(1, 2).wait() ==
              "holds;release;--;[mutex first waited for at work];pthread_mutex_lock;work;waits 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_held_lock_is_below_the_stack_that_waited_for_it) {
+  BOOST_TEST(Locked("offcpu-waker", pe::stream::kHeldEvent).wait() ==
+             "waits;work;pthread_mutex_lock;[mutex first waited for at work] 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(what_no_thread_holds_is_left_out_and_counted) {
+  Locked waits("offcpu-waker", pe::stream::kHeldEvent, "pthread_cond_wait");
+  BOOST_TEST(waits.wait().empty());
+  const std::string message = folded_with({}, waits.stream).err;
+  BOOST_TEST(
+      message.find(
+          "1 sample left out of what no thread holds (condition variables, joined threads)") !=
+      message.npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_timeout_and_a_signal_are_no_holders) {

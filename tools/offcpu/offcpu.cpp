@@ -33,7 +33,7 @@ class WaitSource final : public recording::Source {
   [[nodiscard]] std::vector<int> fds() const override { return engine_->fds(); }
   std::optional<std::uint64_t> pass() override { return engine_->pass(); }
   [[nodiscard]] std::string progress() const override {
-    return plural(engine_->counts().waits, "wait");
+    return plural(engine_->counts().waits, options_.choice.with_held ? "hold" : "wait");
   }
   void stop() override { engine_->stop(); }
   Closing finish(recording::Ended ended) override;
@@ -89,14 +89,16 @@ Closing WaitSource::closing() const {
   const unwind::StackCounts stacks = engine_->stacks();
   constexpr double kNanosecond = 1e-9;
   Closing closing;
+  const bool is_held = options_.choice.with_held;
   if (counts.waits > 0)
     closing.summary = fmt::format(
-        "{} in {}, {:.3f} s waited, {}{}", plural(counts.waits, "wait"),
+        "{} in {}, {:.3f} s {}, {}{}", plural(counts.waits, is_held ? "hold" : "wait"),
         session_.cost().describe_length(), static_cast<double>(counts.total_ns) * kNanosecond,
-        recording::describe_quality(engine_->lost(), stacks), session_.cost().describe_share());
-  const auto doubt = [&closing](std::uint64_t count, std::string_view what, std::string_view fix) {
+        is_held ? "held" : "waited", recording::describe_quality(engine_->lost(), stacks),
+        session_.cost().describe_share());
+  const auto doubt = [&](std::uint64_t count, std::string_view what, std::string_view fix) {
     if (count > 0)
-      closing.doubt(plural(count, "wait") + std::string(what), fix);
+      closing.doubt(plural(count, is_held ? "hold" : "wait") + std::string(what), fix);
   };
   const std::string_view room = engine_->fix_of_losses();
   doubt(counts.stackless, " without a stack", room);

@@ -66,8 +66,13 @@ void read_choice(const CommandLine& line, WaitChoice& choice) {
   choice.only_locks = line.has("locks");
   choice.blame = choose(line, "blame", kBlames, Blame::kHolder);
   choice.with_preempted = line.has("preempted") || choice.states.find('R') != std::string::npos;
-  if (line.has("blame") && !choice.only_locks)
-    throw UsageError("--blame needs --locks");
+  choice.with_held = line.has("held");
+  for (const char* option : {"blame", "held"})
+    if (line.has(option) && !choice.only_locks)
+      throw UsageError(fmt::format("--{} needs --locks", option));
+  for (const char* option : {"blame", "wakers"})
+    if (choice.with_held && line.has(option))
+      throw UsageError(fmt::format("--held, --{}: cannot be combined", option));
   for (const char* option : {"state", "preempted", "kernel-only"})
     if (choice.only_locks && line.has(option))
       throw UsageError(fmt::format("--locks, --{}: cannot be combined", option));
@@ -128,9 +133,10 @@ void add_options(po::options_description& options) {
       ("wakers", "also record which thread ended each wait, after the frame --")   //
       ("locks", "record only waits for locks, with the lock and who released it")  //
       ("blame", one_of("STACK", kBlames),
-       "with --locks, the stack that comes first: holder (default), waiter")       //
-      ("kernel-only", "record only kernel frames")                                 //
-      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")  //
+       "with --locks, the stack that comes first: holder (default), waiter")                 //
+      ("held", "with --locks, record how long threads held locks that they had waited for")  //
+      ("kernel-only", "record only kernel frames")                                           //
+      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")            //
       ("engine", one_of("ENGINE", kEngines), "how to record: auto (default), perf, bpf");
   recording::add_stream_options(options);
 }

@@ -24,6 +24,7 @@ struct WaitChoice {
   bool with_wakers = false;      ///< and who ended each
   bool only_locks = false;       ///< those for locks, and who released each
   Blame blame = Blame::kHolder;  ///< with only_locks
+  bool with_held = false;        ///< with only_locks: times of holding, in place of waits
 };
 
 enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };

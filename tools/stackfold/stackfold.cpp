@@ -106,6 +106,9 @@ std::string losses(const fold::StreamReport& report, const fold::Options& option
   std::string text = stream::describe_losses(report.counts);
   if (report.undefined_symbols > 0)
     add_to(text, plural(report.undefined_symbols, "malformed name"));
+  if (report.unholdable > 0)
+    add_to(text, plural(report.unholdable, "sample") +
+                     " left out of what no thread holds (condition variables, joined threads)");
   add_left_out(text, report, options);
   return text;
 }

@@ -162,4 +162,10 @@ std::string LockNames::name(std::uint32_t pid, std::uint64_t address, std::strin
   return first->second;
 }
 
+bool LockNames::can_be_held(std::string_view name) {
+  const std::string_view kind = name.substr(1);
+  return kind.starts_with("mutex ") || kind.starts_with("read-write lock ") ||
+         kind.starts_with("semaphore ") || kind.starts_with(kOther);
+}
+
 }  // namespace pe::fold

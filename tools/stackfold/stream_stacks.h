@@ -42,6 +42,8 @@ class LockNames {
   /// frames of the thread that waits.
   std::string name(std::uint32_t pid, std::uint64_t address, std::string_view variable,
                    std::span<const std::string_view> leaf_first);
+  /// Whether a thread can hold what has this name: not so condition variables and joined threads.
+  static bool can_be_held(std::string_view name);
 
  private:
   /// By process, address and kind.
@@ -57,6 +59,7 @@ struct StreamReport : SampleChoice {
   bool is_lineless = false;             ///< the stream has symbols but no source line
   std::string damage;                   ///< why the input ended early; empty if it did not
   std::uint64_t folded_samples = 0;
+  std::uint64_t unholdable = 0;  ///< samples of kHeldEvent that are not of locks
   /// The weight of these, if we walked them: their number, or for waits their time.
   double complete_stacks = 0, incomplete_stacks = 0;
   std::optional<SlowCallReport> calls;  ///< with --span or --longer
@@ -215,8 +218,14 @@ class StreamStacks {
     if (waker_time_ns_ != sample.time_ns)
       waker_.clear();
     root_first_ = frames_of_sample(misc);
-    if (sample.data_address != 0 && event.unit == "ns")
-      root_first_.push_back(lock_of(sample));
+    if (sample.data_address != 0 && event.unit == "ns") {
+      const std::string lock = lock_of(sample);
+      if (name == stream::kHeldEvent && !LockNames::can_be_held(lock)) {
+        ++report_.unholdable;
+        return std::nullopt;
+      }
+      root_first_.push_back(places_.word(lock));
+    }
     if ((misc & stream::kMiscUnfinished) != 0 && event.unit == "ns")
       root_first_.push_back(places_.word("[still waiting]"));
     current_waker_.swap(waker_);
@@ -265,8 +274,8 @@ class StreamStacks {
     }
   }
 
-  /// Returns the frame of the lock for which the thread waited.
-  std::uint32_t lock_of(const stream::Sample& sample) {
+  /// Returns the name of the lock for which the thread waited.
+  std::string lock_of(const stream::Sample& sample) {
     constexpr std::size_t kMostFrames = 32;  // of them some are inside the lock's own functions
     std::vector<std::string_view> leaf_first;
     for (auto frame = root_first_.rbegin();
@@ -274,7 +283,7 @@ class StreamStacks {
       places_.add_names(*frame, leaf_first);
     const std::string_view variable =
         places_.variable(sample.pid, sample.data_address & ~stream::kEndOfThreadBit);
-    return places_.word(locks_.name(sample.pid, sample.data_address, variable, leaf_first));
+    return locks_.name(sample.pid, sample.data_address, variable, leaf_first);
   }
 
   /// Returns the frames of the current sample.

@@ -52,7 +52,10 @@ inline constexpr std::string_view kWakerEvent = "offcpu-waker";
 inline constexpr std::string_view kEarlierWakerEvent = "offcpu-earlier-waker";
 /// The same of waits for locks, which are charged to the stack that released the lock.
 inline constexpr std::string_view kHolderEvent = "offcpu-holder";
-/// In a sample of these events with pid 0, the tid is what ended the wait.
+/// The name of the event whose samples are times for which threads held locks, with the stacks that
+/// had waited for these.
+inline constexpr std::string_view kHeldEvent = "offcpu-held";
+/// In a sample of the events of wakers with pid 0, the tid is what ended the wait.
 enum EndOfWait : std::uint32_t { kEndedByInterrupt, kEndedByTimeout, kEndedBySignal };
 /// The bit of a lock's address that is set if the end of a thread ended the wait.  A futex is at a
 /// multiple of four.

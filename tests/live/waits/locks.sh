@@ -80,6 +80,22 @@ stackfold --event offcpu-waker "$dir/l.pe" 2>/dev/null >"$dir/alone"
 expect 'separators among holders' 0 "$(grep -c -F ';--;' "$dir/alone")"
 [ "$failed" = 0 ] || { cat "$dir/said" "$dir/err"; cut -c1-400 "$dir/folded"; }
 
+# How long threads held a lock that they had waited for, by the function that got it.  A lock that was free counts nothing.
+offcpu --locks --held -o "$dir/h.pe" -- "$PE_HELD" >"$dir/said" 2>"$dir/err"; expect 'status with --held' 0 $?
+grep -qE '^offcpu: [0-9]+ holds in .* s held, 0 lost' "$dir/err" || fail "--held says: $(cat "$dir/err")"
+pe-symbolize -q "$dir/h.pe" | stackfold 2>"$dir/symbolized" >"$dir/folded"
+held=$(time_of ';\[mutex g_kept\] ' "$dir/folded")
+at_least 'held in all: us' $((($(least keep_long) + $(least keep_short)) * 199 / 200)) "$held"
+at_least "held in all: $held us, at most" "$held" $((($(most keep_long) + $(most keep_short)) * 201 / 200))
+for keeper in keep_long keep_short; do  # the stack of the first wait may be in code that is new to the kernel
+  held=$(time_of ";$keeper(\\(|;).*;\\[mutex g_kept\\] " "$dir/folded")
+  at_least "held by $keeper: us" $(($(least $keeper) * 8 / 10)) "$held"
+  at_least "held by $keeper: $held us, at most" "$held" $(($(most $keeper) * 201 / 200))
+done
+expect 'held without a wait' 0 "$(time_of 'keep_free' "$dir/folded")"
+expect 'barriers held' 0 "$(time_of '\[barrier' "$dir/folded")"
+[ "$failed" = 0 ] || { cat "$dir/said" "$dir/err" "$dir/symbolized"; cut -c1-400 "$dir/folded"; }
+
 # The program dies while it waits, or the recording ends before the wait.
 offcpu -q --locks -o "$dir/k.pe" -- "$PE_LOCKS" semaphore blocked >"$dir/said" 2>"$dir/err" & recorder=$!
 await_text blocked "$dir/said"

@@ -117,6 +117,7 @@ BpfEngine::Object BpfEngine::load(const Options& options, const recording::Targe
        .with_scripts = !options.request.kernel_only,
        .max_wakers = most_wakers(options.choice),
        .only_locks = options.choice.only_locks,
+       .with_held = options.choice.with_held,
        .only_targets = !target.is_everything,
        .pass_on = unwind::kPassUnfinished,
        .min_ns = options.choice.min_ns,
@@ -190,17 +191,16 @@ void BpfEngine::write_head() {
   writer.write_header();
   const perf_event_attr attr = attr_of_waits();
   writer.write_attr(attr, ids());
-  writer.write_event_name(first_id(), "offcpu");
+  writer.write_event_name(first_id(), choice_.with_held ? stream::kHeldEvent : "offcpu");
   writer.write_event_unit(first_id(), "ns");
   const auto declare = [&](std::uint64_t id, std::string_view name) {
     writer.write_attr(attr, std::vector{id});
     writer.write_event_name(id, name);
     writer.write_event_unit(id, "ns");
   };
-  if (choice_.only_locks && choice_.blame == Blame::kHolder)
-    declare(kWakerId, stream::kHolderEvent);
-  else if (choice_.only_locks || choice_.with_wakers)
-    declare(kWakerId, stream::kWakerEvent);
+  if (choice_.with_wakers || (choice_.only_locks && !choice_.with_held))
+    declare(kWakerId, choice_.only_locks && choice_.blame == Blame::kHolder ? stream::kHolderEvent
+                                                                            : stream::kWakerEvent);
   if (choice_.with_wakers)
     declare(kWakerId + 1, stream::kEarlierWakerEvent);
   recording::write_origin(writer, "bpf");
@@ -299,11 +299,13 @@ void BpfEngine::finish() {
   recording_->drain.finish(counters_.rings());
   walk_passed(kAll);
   read_sums();
-  add_unfinished();
+  if (!choice_.with_held)
+    add_unfinished();
   recording_->waits.finish(stopped_ns_);
-  silent_threads_ = count_silent_threads(target_, [this](std::uint32_t tid) {
-    return !is_wanted(tid) || threads_seen_.contains(tid);
-  });
+  if (!choice_.with_held)
+    silent_threads_ = count_silent_threads(target_, [this](std::uint32_t tid) {
+      return !is_wanted(tid) || threads_seen_.contains(tid);
+    });
   for (std::size_t i = 0; i < counters_.events().size(); ++i)
     lost_changes_ += counters_.lost(i).value_or(0);
   lost_changes_ = std::max(lost_changes_, recording_->drain.passed().lost.count());
