@@ -119,12 +119,12 @@ double OwnCost::wall_seconds() const {
 
 std::string OwnCost::describe_length() const { return fmt::format("{:.2f} s", wall_seconds()); }
 
-std::string OwnCost::describe_share() const {
+std::string OwnCost::percent() const {
   // Starting up takes some milliseconds of CPU time, which would be most of the cost.
   constexpr double kLeastSeconds = 0.5;
   if (wall_seconds() < kLeastSeconds)
     return {};
-  return fmt::format(", recorder: {:.2f} % of a CPU", 100 * own_cpu_seconds() / wall_seconds());
+  return fmt::format("{:.2f}", 100 * own_cpu_seconds() / wall_seconds());
 }
 
 std::string OwnCost::describe_rest() const {

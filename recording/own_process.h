@@ -67,9 +67,9 @@ class OwnCost {
   [[nodiscard]] std::string describe() const;
   /// Returns the length of the recording: "10.00 s".
   [[nodiscard]] std::string describe_length() const;
-  /// Returns the cost for the end of a summary: ", recorder: 0.31 % of a CPU"; empty if the
-  /// recording was so short that the share means nothing.
-  [[nodiscard]] std::string describe_share() const;
+  /// Returns the cost as a share of a CPU in percent: "0.31"; empty if the recording was so short
+  /// that the share means nothing.
+  [[nodiscard]] std::string percent() const;
   /// Describes the cost since the end of the recording: "0.012 s of CPU after the end".
   [[nodiscard]] std::string describe_rest() const;
 

@@ -126,4 +126,9 @@ class Refused : public Error {
   using Error::Error;
 };
 
+/// The setting perf_event_paranoid forbids it.
+class Denied : public Refused {
+  using Refused::Refused;
+};
+
 }  // namespace pe::recording

@@ -112,8 +112,10 @@ int Session::run(Source& source) {
     closing.doubt(kCutOff, kCutOffFix);
   closing.detail(fmt::format("{}, which was checked for at least every {} ms of CPU",
                              cost_.describe_rest(), ending_.longest_unchecked_ns() / kNsPerMs));
+  const std::string length = cost_.describe_length();
+  closing.figure("seconds", length.substr(0, length.find(' ')));
   report(closing);
-  return end(source, ended);
+  return end(source, ended, closing);
 }
 
 void Session::report(const Closing& closing) {
@@ -148,7 +150,12 @@ Ended Session::watch(Source& source) {
   return ended;
 }
 
-int Session::end(Source& source, Ended ended) {
+int Session::end(Source& source, Ended ended, const Closing& closing) {
+  const auto sum_up = [&](std::string_view result, std::string_view text) {
+    io_.out.flush();  // a full disk must not look like success
+    write_summary(request_.summary_fd, io_,
+                  {.result = result, .text = io_.line_of(text), .figures = closing.figures});
+  };
   if (ended == Ended::kDuration && child_ && !child_->poll_status())
     note(fmt::format("stopped the command after {:g} s (-d): sent SIGTERM",
                      static_cast<double>(request_.duration_ns.value_or(0)) / kNsPerSecond));
@@ -156,13 +163,15 @@ int Session::end(Source& source, Ended ended) {
   // The user who types Ctrl-C knows this.  After the recording we end the command ourselves.
   if (ended == Ended::kTarget && child_ && child_->ended_by() != 0 && child_->ended_by() != SIGINT)
     note(signal_text(request_.command.front(), child_->ended_by()));
-  if (ending_.was_cut_off())
+  if (ending_.was_cut_off()) {
+    sum_up("incomplete", closing.summary);
     return cut_off_status(child());
+  }
   const auto why_empty = source.why_empty();
-  if (!why_empty)
-    return status;
-  say(*why_empty);
-  return empty_status(child(), status);
+  if (why_empty)
+    say(*why_empty);
+  sum_up(why_empty ? "empty" : "recorded", why_empty.value_or(closing.summary));
+  return why_empty ? empty_status(child(), status) : status;
 }
 
 void Session::say(const std::string& what) { io_.report(what); }
@@ -179,6 +188,9 @@ void read_output(const CommandLine& line, SessionRequest& request) {
   request.verbose = line.has("verbose");
   if (request.quiet && request.verbose)
     throw UsageError("--quiet, --verbose: cannot be combined");
+  request.summary_fd = read_summary_fd(line);
+  if (request.summary_fd == STDOUT_FILENO && !request.writes_file())
+    throw UsageError("--summary: 1 is the descriptor of the stream");
 }
 
 void check_output(const SessionRequest& request, const Io& io) {
@@ -187,9 +199,17 @@ void check_output(const SessionRequest& request, const Io& io) {
         "the stream is binary: pipe it into pe-symbolize, or name a file with --output");
 }
 
-std::string describe_quality(std::uint64_t lost, const unwind::StackCounts& counts) {
-  const std::string share = unwind::describe_share(counts);
-  return fmt::format("{} lost{}{}", lost, share.empty() ? "" : ", ", share);
+std::string summarize(Closing& closing, const Totals& totals, const OwnCost& cost) {
+  const std::string share = unwind::describe_share(totals.stacks);
+  const std::string percent = cost.percent();
+  closing.figure(totals.name, totals.count);
+  closing.figure("lost", totals.lost);
+  closing.figure("complete_percent", share.substr(0, share.find(' ')));
+  closing.figure("recorder_percent", percent);
+  return fmt::format("{} in {}{}, {} lost{}{}{}", plural(totals.count, totals.noun),
+                     cost.describe_length(), totals.more, totals.lost, share.empty() ? "" : ", ",
+                     share,
+                     percent.empty() ? "" : fmt::format(", recorder: {} % of a CPU", percent));
 }
 
 void add_stacks(Closing& closing, const unwind::StackCounts& counts, const StackFixes& fixes) {

@@ -22,6 +22,7 @@
 #include "recording/ending.h"
 #include "recording/own_process.h"
 #include "recording/request.h"
+#include "recording/summary.h"
 #include "recording/target_activity.h"
 #include "unwind/stacks/stack_counts.h"
 
@@ -35,11 +36,12 @@ struct SessionRequest {
   std::string output;                        ///< empty or "-": standard output
   bool quiet = false;
   bool verbose = false;  ///< the closing lines have all details
+  int summary_fd = -1;   ///< see recording/summary.h; -1: no summary
 
   [[nodiscard]] bool writes_file() const { return !output.empty() && output != "-"; }
 };
 
-/// Reads --output, --quiet and --verbose.  Throws UsageError.
+/// Reads --output, --quiet, --verbose and --summary.  Throws UsageError.
 void read_output(const CommandLine& line, SessionRequest& request);
 
 /// Supplies a session with records.
@@ -113,7 +115,7 @@ class Session {
  private:
   Ended watch(Source& source);
   void report(const Closing& closing);
-  int end(Source& source, Ended ended);
+  int end(Source& source, Ended ended, const Closing& closing);
 
   OwnCost cost_;
   const char* tool_;
@@ -135,8 +137,16 @@ void check_output(const SessionRequest& request, const Io& io);
 
 // Describes the stacks of a recording in its closing lines.
 
-/// Returns "12 lost, 99.9 % of stacks complete"; without stacks, only the first part.
-std::string describe_quality(std::uint64_t lost, const unwind::StackCounts& counts);
+struct Totals {
+  std::string_view noun;      ///< "sample"
+  std::string_view name;      ///< of the count, among the figures: "samples"
+  std::uint64_t count, lost;  ///< of these
+  const unwind::StackCounts& stacks;
+  std::string_view more = {};  ///< ", 3.000 s waited"
+};
+/// Adds these figures, and the cost of the recording.  Returns the summary with them:
+/// "120 samples in 1.20 s, 3 lost, 99.9 % of stacks complete, recorder: 1.20 % of a CPU".
+std::string summarize(Closing& closing, const Totals& totals, const OwnCost& cost);
 
 /// Adds the details of these stacks, and doubts: many are incomplete, or some were not walked.
 struct StackFixes {

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "base/text.h"
+#include "recording/summary.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/own_rights.h"
 
@@ -102,6 +103,7 @@ void add_stream_options(po::options_description& options) {
       ("trust", "let binaries kept from containers name other recordings")        //
       ("mmap-pages,m", text("PAGES"), "size of each CPU's ring, a power of two")  //
       ("output,o", text("FILE"), "write the stream to FILE")                      //
+      ("summary", text("FD"), kSummaryHelp)                                       //
       ("verbose,v", "report all details at the end")                              //
       ("quiet,q", "print no progress and no summary");
 }

@@ -16,7 +16,8 @@ namespace pe::recording {
 
 /// Adds --pid, --children, --tid, --all, --cgroup, --duration and --span.
 void add_target_options(boost::program_options::options_description& options);
-/// Adds --user-only, --no-cache, --trust, --mmap-pages, --output, --verbose and --quiet.
+/// Adds --user-only, --no-cache, --trust, --mmap-pages, --output, --summary,
+/// --verbose and --quiet.
 void add_stream_options(boost::program_options::options_description& options);
 
 /// Splits "a,b,c" at its commas.

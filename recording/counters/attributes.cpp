@@ -351,13 +351,13 @@ void Counters::refuse_right(const OpenedEvent& event, int error) const {
   if (!event.probed_offsets.empty())
     throw Refused("--event: probes need CAP_PERFMON, or root");
   if (target_.is_wide())
-    throw Refused(missing_right(0, "to record other processes"));
+    throw Denied(missing_right(0, "to record other processes"));
   if (stream::is_tracepoint(event.attr))
-    throw Refused(missing_right(-1, "for tracepoints"));
+    throw Denied(missing_right(-1, "for tracepoints"));
   const bool is_of_kernel = event.attr.exclude_user != 0;
   if (error != ENOSYS && !is_of_kernel && perf_event_paranoid() <= 2)
     throw Refused("the target belongs to another user: this needs root or CAP_PERFMON");
-  throw Refused(missing_right(is_of_kernel ? 1 : 2, "to record your own processes"));
+  throw Denied(missing_right(is_of_kernel ? 1 : 2, "to record your own processes"));
 }
 
 void Counters::refuse(const OpenedEvent& event, int error) const {

@@ -104,6 +104,17 @@ std::string describe_use(const Summary& summary, std::string_view length) {
       plural(summary.live_blocks, "block"));
 }
 
+void add_figures(const Summary& summary, Closing& closing) {
+  closing.figure("allocations", summary.allocations);
+  closing.figure("allocated_bytes", summary.allocated_bytes);
+  closing.figure("peak_bytes", summary.highest_peak_bytes);
+  closing.figure("live_bytes", summary.live_bytes);
+  closing.figure("live_blocks", summary.live_blocks);
+  closing.figure("processes", summary.processes);
+  closing.figure("programs", summary.programs);
+  closing.figure("is_estimated", summary.is_estimated ? "true" : "false");
+}
+
 std::string describe_processes(const Summary& summary) {
   return plural(summary.processes, "process") +
          (summary.programs == summary.processes

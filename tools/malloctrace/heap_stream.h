@@ -62,6 +62,8 @@ struct Summary {
 /// Returns "1200 allocations in 2.50 s, 34567 bytes, peak 3000 bytes, 400 bytes in 3 blocks not
 /// freed".  `length` is that of the recording.
 std::string describe_use(const Summary& summary, std::string_view length);
+/// Adds these, and the processes, as figures.
+void add_figures(const Summary& summary, Closing& closing);
 /// Returns "1 process (2 programs)".
 std::string describe_processes(const Summary& summary);
 /// Returns "tracing needed 204800 bytes of memory, 3.1 % of the peak".

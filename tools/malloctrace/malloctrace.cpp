@@ -214,6 +214,7 @@ malloctrace::Summary HeapSource::summary() const {
 Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended) const {
   Closing closing;
   closing.summary = malloctrace::describe_use(all, session_.cost().describe_length());
+  malloctrace::add_figures(all, closing);
   closing.detail(malloctrace::describe_processes(all));
   closing.detail(session_.cost().describe());
   closing.detail(malloctrace::describe_memory(all));
@@ -226,8 +227,7 @@ Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended) const 
   return closing;
 }
 
-int work(const CommandLine& line, Io& io) {
-  const Options options = malloctrace::read_options(line);
+int record(const Options& options, Io& io) {
   recording::require(recording::Part::kHeap);
   if (!options.writes_file() && !options.report && io.out.is_terminal())
     throw UsageError(
@@ -236,6 +236,11 @@ int work(const CommandLine& line, Io& io) {
   recording::Session session("malloctrace", options, io);
   HeapSource source(options, session);
   return session.run(source);
+}
+
+int work(const CommandLine& line, Io& io) {
+  const Options options = malloctrace::read_options(line);
+  return recording::with_summary(options.summary_fd, io, [&] { return record(options, io); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_number.h"
+#include "recording/summary.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -76,6 +77,7 @@ void add_options(po::options_description& options) {
       ("leak-age", text("SECONDS"),
        "report only leaks of sites that allocated within the last SECONDS")  //
       ("lines", "report source lines, by debug information")                 //
+      ("summary", text("FD"), recording::kSummaryHelp)                       //
       ("verbose,v", "report all details at the end")                         //
       ("quiet,q", "print no progress and no summary");
 }

@@ -90,15 +90,26 @@ Closing WaitSource::closing() const {
   constexpr double kNanosecond = 1e-9;
   Closing closing;
   const bool is_held = options_.choice.with_held;
+  const std::string_view noun = is_held ? "hold" : "wait";
+  const std::string_view passed = is_held ? "held" : "waited";
+  const std::string seconds =
+      fmt::format("{:.3f}", static_cast<double>(counts.total_ns) * kNanosecond);
+  const std::string summary =
+      recording::summarize(closing,
+                           {.noun = noun,
+                            .name = is_held ? "holds" : "waits",
+                            .count = counts.waits,
+                            .lost = engine_->lost(),
+                            .stacks = stacks,
+                            .more = fmt::format(", {} s {}", seconds, passed)},
+                           session_.cost());
+  closing.figure(is_held ? "held_seconds" : "waited_seconds", seconds);
+  closing.figure("threads", engine_->threads());
   if (counts.waits > 0)
-    closing.summary = fmt::format(
-        "{} in {}, {:.3f} s {}, {}{}", plural(counts.waits, is_held ? "hold" : "wait"),
-        session_.cost().describe_length(), static_cast<double>(counts.total_ns) * kNanosecond,
-        is_held ? "held" : "waited", recording::describe_quality(engine_->lost(), stacks),
-        session_.cost().describe_share());
+    closing.summary = summary;
   const auto doubt = [&](std::uint64_t count, std::string_view what, std::string_view fix) {
     if (count > 0)
-      closing.doubt(plural(count, is_held ? "hold" : "wait") + std::string(what), fix);
+      closing.doubt(plural(count, noun) + std::string(what), fix);
   };
   const std::string_view room = engine_->fix_of_losses();
   doubt(counts.stackless, " without a stack", room);
@@ -120,14 +131,18 @@ Closing WaitSource::closing() const {
   return closing;
 }
 
-int work(const CommandLine& line, Io& io) {
-  Options options = offcpu::read_options(line);
+int record(Options& options, Io& io) {
   recording::tidy(options.target);
   recording::check_output(options, io);
   options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
   recording::Session session("offcpu", options, io);
   WaitSource source(options, session);
   return session.run(source);
+}
+
+int work(const CommandLine& line, Io& io) {
+  Options options = offcpu::read_options(line);
+  return recording::with_summary(options.summary_fd, io, [&] { return record(options, io); });
 }
 
 }  // namespace

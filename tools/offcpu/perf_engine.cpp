@@ -213,6 +213,7 @@ std::string_view PerfEngine::fix_of_losses() const {
 }
 
 void PerfEngine::describe(Closing& closing) {
+  closing.fact("engine", "perf");
   counters_.describe_cpus(closing);
   if (lost() > 0)
     closing.doubt(

@@ -42,14 +42,14 @@ CounterSource::CounterSource(const Options& options, recording::Session& session
   session.start_child();
   session.watch_targets();
   counters_.emplace(options.request, session.target(), bpf_.get());
-  const perf_event_attr& attr = counters_->events().front().attr;
-  recording::StreamParts parts{.weigher = weigher(attr)};
+  const recording::OpenedEvent& event = counters_->events().front();
+  recording::StreamParts parts{.weigher = weigher(event.attr)};
   parts.drops_data = parts.weigher && request_.with_raw_data && !request_.keep_stacks;
   if (!options.request.spans.empty()) {
     const auto marks = recording::mark_ids(counters_->events());
     parts.marks.insert(marks.begin(), marks.end());
   }
-  open_stream(attr, counters_->notes(), std::move(parts));
+  open_stream(event, counters_->notes(), std::move(parts));
   if (!options.request.spans.empty())
     drain_->tell_losses_early();
   if (session.child() != nullptr)

@@ -22,7 +22,7 @@ EngineSource::EngineSource(const Options& options, recording::Session& session)
   session.watch_targets();
   if (!engine_)
     open_ptrace();
-  open_stream(engine_->event().attr, engine_->notes());
+  open_stream(engine_->event(), engine_->notes());
 }
 
 /// Starts the command, too, which has to find the engine.

@@ -147,10 +147,6 @@ constexpr std::array kLimits = {
            [](const Abilities& found) { return found.has_ptrace; }},
 };
 
-std::string_view name_of(Engine engine) {
-  return std::ranges::find(kEngines, engine, &Choice<Engine>::value)->name;
-}
-
 /// The need of a recording, which decides the order of engines.
 enum class Need {
   kWallTime,         ///< which counters do not measure
@@ -275,6 +271,10 @@ Candidates candidates_for(const Options& options) {
       candidates.engines.push_back(engine);
   candidates.may_lack_first = need == Need::kSmallStream && options.can_use(Engine::kBpf);
   return candidates;
+}
+
+std::string_view name_of(Engine engine) {
+  return std::ranges::find(kEngines, engine, &Choice<Engine>::value)->name;
 }
 
 std::string describe_choice(Engine engine, const Options& options, std::string_view why) {

@@ -21,6 +21,8 @@ inline constexpr Choice<recording::Engine> kEngines[] = {
     {"signal", recording::Engine::kSignal}, {"ptrace", recording::Engine::kPtrace},
 };
 
+std::string_view name_of(recording::Engine engine);
+
 /// Sets Options::not_by.  Throws UsageError if the requested engine cannot do what is requested.
 void check_engine(const CommandLine& line, Options& options);
 

@@ -50,12 +50,7 @@ Opened open_engine(const Options& options, Io& io) {
   return opened;
 }
 
-int work(const CommandLine& line, Io& io) {
-  if (line.has("check"))
-    return recorder::check(line, io);
-  if (line.has("list"))
-    return recorder::list_events(line, io);
-  Options options = recorder::read_options(line);
+int record(Options& options, Io& io) {
   recording::tidy(options.target);
   recording::check_output(options, io);
   recorder::resolve_probes(options.request, options.target, options.command);
@@ -83,6 +78,15 @@ int work(const CommandLine& line, Io& io) {
     why_not += (why_not.empty() ? "" : "; nor by ") + opened.why_not;
   }
   throw Error(why_not);
+}
+
+int work(const CommandLine& line, Io& io) {
+  if (line.has("check"))
+    return recorder::check(line, io);
+  if (line.has("list"))
+    return recorder::list_events(line, io);
+  Options options = recorder::read_options(line);
+  return recording::with_summary(options.summary_fd, io, [&] { return record(options, io); });
 }
 
 }  // namespace

@@ -12,9 +12,10 @@
 
 namespace pe::recorder {
 
-void RingSource::open_stream(const perf_event_attr& attr, const std::vector<std::string>& notes,
-                             recording::StreamParts parts) {
-  attr_ = attr;
+void RingSource::open_stream(const recording::OpenedEvent& event,
+                             const std::vector<std::string>& notes, recording::StreamParts parts) {
+  event_ = event.name;
+  attr_ = event.attr;
   writer_.emplace(session_.open_output());
   for (const std::string& note : notes)
     session_.note(note);
@@ -22,8 +23,8 @@ void RingSource::open_stream(const perf_event_attr& attr, const std::vector<std:
     parts.tables = &bpf_->tables();
     parts.reader = &bpf_->scripts();
   }
-  stream_.emplace(*writer_, attr, request_, session_.budget(), std::move(parts));
-  drain_.emplace(*stream_, attr, bpf_.get());
+  stream_.emplace(*writer_, attr_, request_, session_.budget(), std::move(parts));
+  drain_.emplace(*stream_, attr_, bpf_.get());
 }
 
 void RingSource::expect_command() {
@@ -48,14 +49,25 @@ Closing RingSource::close_stream(const recording::Passed& passed) {
   const auto* unwinder = stream_->unwinder();
   const unwind::StackCounts stacks =
       unwinder != nullptr ? unwinder->counts() : unwind::StackCounts{};
+  const std::string summary = recording::summarize(closing,
+                                                   {.noun = "sample",
+                                                    .name = "samples",
+                                                    .count = passed.samples,
+                                                    .lost = lost_,
+                                                    .stacks = stacks},
+                                                   session_.cost());
+  closing.fact("engine", name_of(request_.engine));
+  closing.fact("event", event_);
+  closing.figure("processes", passed.processes.size());
+  closing.figure("threads", passed.threads.size());
   if (passed.samples + passed.marks > 0) {
-    closing.summary = fmt::format(
-        "{} in {}, {}{}", plural(passed.samples, "sample"), session_.cost().describe_length(),
-        recording::describe_quality(lost_, stacks), session_.cost().describe_share());
-    if (!request_.probes.empty() && session_.cost().wall_seconds() > 0)
-      closing.summary +=
-          fmt::format(", {:.0f} hits per second",
-                      static_cast<double>(passed.samples + lost_) / session_.cost().wall_seconds());
+    closing.summary = summary;
+    if (!request_.probes.empty() && session_.cost().wall_seconds() > 0) {
+      const std::string hits = fmt::format(
+          "{:.0f}", static_cast<double>(passed.samples + lost_) / session_.cost().wall_seconds());
+      closing.figure("hits_per_second", hits);
+      closing.summary += fmt::format(", {} hits per second", hits);
+    }
     constexpr std::uint32_t kSmallCopy = 8192;
     const bool has_large_copies =
         !bpf_ && unwinder != nullptr &&

@@ -14,6 +14,7 @@
 #include "pe-record/engines.h"
 #include "pe-record/options.h"
 #include "recording/bpf/bpf_engine.h"
+#include "recording/counters/counters.h"
 #include "recording/session.h"
 #include "recording/stream/drain.h"
 #include "recording/stream/recorded_stream.h"
@@ -33,8 +34,8 @@ class RingSource : public recording::Source {
       : request_(options.request), session_(session), advice_(options) {}
 
   /// Opens the output, prints `notes`, and sets up the stream.  All records have the layout of
-  /// `attr`.  Samples come from bpf_ if it is not null.
-  void open_stream(const perf_event_attr& attr, const std::vector<std::string>& notes,
+  /// `event`.  Samples come from bpf_ if it is not null.
+  void open_stream(const recording::OpenedEvent& event, const std::vector<std::string>& notes,
                    recording::StreamParts parts = {});
   /// Examines the session's command, and its interpreters, before it starts: processes with short
   /// lives must not wait for that.
@@ -59,6 +60,7 @@ class RingSource : public recording::Source {
   }
 
   EngineAdvice advice_;
+  std::string event_;
   perf_event_attr attr_{};
   std::uint64_t lost_ = 0;  ///< known once the recording is over
 };

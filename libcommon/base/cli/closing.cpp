@@ -16,6 +16,19 @@ void Closing::detail(std::string_view what) {
     details.emplace_back(what);
 }
 
+void Closing::figure(std::string_view name, std::string_view value) {
+  if (!value.empty())
+    figures.push_back({name, std::string(value)});
+}
+
+void Closing::figure(std::string_view name, std::uint64_t value) {
+  figure(name, fmt::to_string(value));
+}
+
+void Closing::fact(std::string_view name, std::string_view text) {
+  figures.push_back({name, std::string(text), true});
+}
+
 void Closing::named_frames(std::string_view runtime, std::uint64_t frames,
                            std::uint64_t unreadable) {
   if (frames == 0)

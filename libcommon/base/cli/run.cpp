@@ -184,9 +184,13 @@ void use_huge_pages() {
 
 }  // namespace
 
+std::string Io::line_of(std::string_view message) const {
+  return fmt::format("{}: {}", tool,
+                     printable(with_owners(std::string(message), tool, hidden_options)));
+}
+
 void Io::report(std::string_view message) const {
-  err.write(fmt::format("{}: {}\n", tool,
-                        printable(with_owners(std::string(message), tool, hidden_options))));
+  err.write(line_of(message) + '\n');
   err.flush();
 }
 

@@ -41,9 +41,10 @@ struct Io {
   /// give it those of malloctrace.
   std::span<const std::string> hidden_options = {};
 
-  /// Prints "TOOL: message" on standard error, with control characters escaped.  In advice, a
-  /// hidden option gets the name of its tool: "raise --max-depth" becomes "raise malloctrace's
-  /// --max-depth".
+  /// Returns "TOOL: message" with control characters escaped.  In advice, a hidden option gets the
+  /// name of its tool: "raise --max-depth" becomes "raise malloctrace's --max-depth".
+  [[nodiscard]] std::string line_of(std::string_view message) const;
+  /// Prints that line on standard error.
   void report(std::string_view message) const;
   /// Prints it unless --quiet was given.  For summaries and warnings.
   void note(std::string_view message) const;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "recording/session.h"
 
+#include <limits.h>
+
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
+
+#include "base/text.h"
+#include "support/string_output.h"
 
 BOOST_AUTO_TEST_SUITE(closing)
 
@@ -11,7 +16,8 @@ namespace {
 
 using pe::Closing;
 using pe::recording::add_stacks;
-using pe::recording::describe_quality;
+using pe::recording::summarize;
+using pe::recording::Summary;
 using pe::unwind::StackCounts;
 using pe::unwind::Stop;
 
@@ -28,11 +34,48 @@ StackCounts counts_of(std::uint64_t stacks, std::uint64_t complete) {
   return counts;
 }
 
+std::string line_of(const Summary& summary) {
+  pe::StringOutput out;
+  summary.write(out, "pe-record");
+  return out.text;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_share_of_complete_stacks_is_reported_only_if_there_are_stacks) {
-  BOOST_TEST(describe_quality(3, counts_of(1000, 999)) == "3 lost, 99.9 % of stacks complete");
-  BOOST_TEST(describe_quality(0, {}) == "0 lost");
+  pe::recording::OwnCost cost;
+  cost.begin_wall(1);
+  cost.end_wall(100'000'001);  // too short for a share of the CPU
+  const StackCounts stacks = counts_of(1000, 999);
+  const StackCounts none;
+  Closing with, without;
+  BOOST_TEST(
+      summarize(with,
+                {.noun = "sample", .name = "samples", .count = 1001, .lost = 3, .stacks = stacks},
+                cost) == "1001 samples in 0.10 s, 3 lost, 99.9 % of stacks complete");
+  BOOST_TEST(summarize(without,
+                       {.noun = "wait", .name = "waits", .count = 1, .lost = 0, .stacks = none},
+                       cost) == "1 wait in 0.10 s, 0 lost");
+  BOOST_TEST(line_of({.result = "recorded", .text = "x", .figures = with.figures}) ==
+             "{\"tool\":\"pe-record\",\"result\":\"recorded\",\"text\":\"x\",\"samples\":1001,"
+             "\"lost\":3,\"complete_percent\":99.9}\n");
+  BOOST_TEST(line_of({.result = "recorded", .text = "x", .figures = without.figures}) ==
+             "{\"tool\":\"pe-record\",\"result\":\"recorded\",\"text\":\"x\",\"waits\":1,"
+             "\"lost\":0}\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_summary_is_one_line_that_a_pipe_accepts_at_once) {
+  const std::string hostile = "\"\n\x1b\\";
+  std::string texts;
+  for (int i = 0; i < 10'000; ++i)
+    texts += hostile;
+  Closing closing;
+  closing.fact("event", texts);
+  const std::string line =
+      line_of({.result = "failed", .text = pe::printable(texts), .figures = closing.figures});
+  BOOST_TEST(line.size() <= PIPE_BUF);
+  BOOST_TEST(line.find('\n') == line.size() - 1);
+  BOOST_TEST(line.find('\x1b') == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_doubt_ends_with_its_fix_and_empty_details_are_left_out) {

@@ -67,11 +67,10 @@ BOOST_AUTO_TEST_CASE(the_share_of_a_short_recording_is_left_out) {
   cost.begin_wall(1'000'000'000);
   cost.end_wall(1'100'000'000);
   BOOST_TEST(cost.describe_length() == "0.10 s");
-  BOOST_TEST(cost.describe_share() == "");
+  BOOST_TEST(cost.percent() == "");
   cost.end_wall(13'000'000'000);
   BOOST_TEST(cost.describe_length() == "12.00 s");
-  BOOST_TEST(cost.describe_share().starts_with(", recorder: "));
-  BOOST_TEST(cost.describe_share().ends_with(" % of a CPU"));
+  BOOST_TEST(!cost.percent().empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

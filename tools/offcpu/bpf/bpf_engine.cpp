@@ -427,6 +427,7 @@ std::string_view BpfEngine::fix_of_cuts() const {
 }
 
 void BpfEngine::describe(Closing& closing) {
+  closing.fact("engine", "bpf");
   describe_silent_threads(silent_threads_, closing);
   for (const std::string& end : stacks_.counts().ends())
     closing.detail(end);
