@@ -31,7 +31,7 @@ class Outputs(unittest.TestCase):
             self.assertEqual(read("-o", name).form, form)
         self.assertEqual(read("-o", "a.json", "--format", "firefox").form, "firefox")
         self.assertEqual(read("-o", "a.txt", "--format", "folded").form, "folded")
-        self.assertEqual(read(), ("flamegraph.svg", "svg", False, False))
+        self.assertEqual(read(), ("flamegraph.svg", "svg", False, False, None))
 
     def test_refuses_unknown_forms(self):
         for wanted, arguments in (("--output: the suffix of 'main.c' is not one of .svg .folded .pe .pb.gz .json; ", ["-o", "main.c"]),
@@ -96,8 +96,8 @@ class Outputs(unittest.TestCase):
             self.assertRegex(call.args[0], rf"to draw it: pe-symbolize \S+/{name}\.pe \| stackfold --event peak-bytes \| flamesvg -o FILE-{name}\.svg$")
 
     def test_advice_is_given_once(self):
-        self.assertEqual(outputs.once(b"a: 7 files are stripped: link them\nb: 5 samples\nc: 9 files are stripped: link them\n"),
-                         b"a: 7 files are stripped: link them\nb: 5 samples\n")
+        self.assertEqual(outputs.once(["a: 7 files are stripped: link them\n", "b: 5 samples\n", "c: 9 files are stripped: link them\n"]),
+                         "a: 7 files are stripped: link them\nb: 5 samples\n")
 
     def test_parts_are_beside_the_whole(self):
         self.assertEqual(read("-o", "a.pb.gz").beside("leaks").path, "a-leaks.pb.gz")

@@ -63,10 +63,10 @@ class Settings(unittest.TestCase):
 
 class Target(unittest.TestCase):
     def test_what_can_be_recorded(self):
-        self.assertEqual(capture.read_target(read("capture"), "default", ["a b", "c"])[:2], (["--", "a b", "c"], "'a b' c"))
-        self.assertEqual(capture.read_target(read("capture"), "system", [])[:2], (["-a"], "the whole system"))
-        self.assertEqual(capture.read_target(read("capture", "--pid", "999999999"), "quick", [])[:2],
-                         (["-p", "999999999"], "process 999999999 ()"))
+        self.assertEqual(capture.read_target(read("capture"), "default", ["a b", "c"])[:3], ([], ["a b", "c"], "'a b' c"))
+        self.assertEqual(capture.read_target(read("capture"), "system", [])[:3], (["-a"], [], "the whole system"))
+        self.assertEqual(capture.read_target(read("capture", "--pid", "999999999"), "quick", [])[:3],
+                         (["-p", "999999999"], [], "process 999999999 ()"))
 
     def test_what_cannot(self):
         for arguments, mode, workload, wanted in (([], "default", [], "capture: nothing to record: give a program after --, --workload or --pid"),
@@ -75,24 +75,6 @@ class Target(unittest.TestCase):
                                                   (["--pid=1"], "heap", [], "--mode heap: traces only a program that it starts")):
             with self.subTest(wanted=wanted), self.assertRaisesRegex(UsageError, "^" + re.escape(wanted)):
                 capture.read_target(read("capture", *arguments), mode, workload)
-
-
-class ClosingLines(unittest.TestCase):
-    def test_of_one_recorder(self):
-        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples in 1.25 s, 5 lost, recorder: 0.1 % of a CPU"]), (70, 5, 1.25))
-
-    def test_of_two_are_added_up(self):
-        self.assertEqual(capture.read_closing_lines(["pe-record: 70 samples in 2 s, 0 lost", "pe-record: 5 samples lost", "offcpu: 1 wait in 9 s, 3 lost"]),
-                         (71, 3, 2))
-
-    def test_what_is_none(self):
-        for line in ("pe-record: no samples in ", "x pe-record: 7 samples in 1 s, y", "pe-record: 7 things in 1 s, y",
-                     "hotcold: 7 samples in 1 s, y", "pe-record: 7 samples lost", "pe-record: 7 samples in 1.2.3 s, y"):
-            self.assertIsNone(capture.read_closing_lines([line]), line)
-
-    def test_an_empty_recording_has_no_samples(self):
-        for line in ("pe-record: 0 samples: the command ran too briefly", "offcpu: nothing was recorded: the target was asleep"):
-            self.assertEqual(capture.read_closing_lines([line]), (0, 0, 0), line)
 
 
 class Modes(unittest.TestCase):

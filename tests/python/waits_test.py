@@ -20,18 +20,9 @@ class Folding(unittest.TestCase):
     def test_the_text_states_its_unit(self):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
             folded = f"{folder}/stacks.folded"
-            self.assertEqual(waits.fold(folder, folded, pipeline.Tools("/nowhere"), said), 0)
+            self.assertEqual(waits.fold({}, folded, pipeline.Tools("/nowhere"), said), 0)
             with open(folded, "rb") as file:
                 self.assertEqual(file.read(), b"# unit: us\n")
-
-
-class Emptiness(unittest.TestCase):
-    def test_facts_alone_are_no_stacks(self):
-        for content, has_stacks in ((b"", False), (b"# unit: us\n", False), (b"# unit: us\nsh;main 7\n", True)):
-            with tempfile.NamedTemporaryFile() as folded:
-                folded.write(content)
-                folded.flush()
-                self.assertEqual(waits.has_stacks(folded.name), has_stacks)
 
 
 class Signals(unittest.TestCase):

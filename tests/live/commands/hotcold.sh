@@ -67,7 +67,9 @@ done
 "$PE_SCRIPTS/hotcold" "$dir/e.svg" -p 999999999 2>/dev/null; expect 'no such process' 125 $?
 [ ! -e "$dir/e.svg" ] || fail 'a picture of nothing'
 
-# profile_run makes one run for each mode.  Its report names the functions that wait, not the scheduler.
+# profile_run makes one run for each mode.  Its report names the functions that wait, not the scheduler.  Paths
+# in a folder of others go through descriptors, of which the held command needs one.
+mkdir -m 777 "$dir/runs"
 for mode in offcpu hotcold; do
   run=$("$PE_SCRIPTS/profile_run" capture --mode $mode --output "$dir/runs" -- "$python" "$dir/mixed" 0 2>"$dir/err") || fail "$mode: $(cat "$dir/err")"
   at_least "$mode: ms waiting, of 600" 500 "$(awk '/nanosleep/ { n += $NF } END { printf "%.0f\n", n / 1000 }' "$run/stacks.folded")"

@@ -183,6 +183,12 @@ run=$(head -n 1 "$dir/out")
 [ -n "$run" ] || fail "Ctrl-C: $(cat "$dir/err")"
 is_whole 'Ctrl-C' "$run"
 expect 'Ctrl-C is told' True "$(member "$run" interrupted)"
+# SIGTERM reaches only the command, which ends its recorder.
+"$PE_SCRIPTS/profile_run" capture --output "$runs" -- "$PE_WORKLOAD" shares 60 >"$dir/out" 2>"$dir/err" & capturing=$!
+until find "$runs" -path '*/.capture*/raw.pe' -size +0 | grep -q .; do kill -0 $capturing 2>/dev/null || break; sleep 0.05; done
+kill $capturing; wait $capturing
+is_whole SIGTERM "$(head -n 1 "$dir/out")"
+expect 'SIGTERM is told' True "$(member "$(head -n 1 "$dir/out")" interrupted)"
 [ -z "$(find "$runs" -name '.capture*')" ] || fail 'drafts are left'
 
 # watch keeps one file for each hour, and raises alerts.

@@ -1,10 +1,9 @@
 """stackpipe heap: traces the allocations of a program by malloctrace.  Draws its memory peak, its leaks and its
 allocations, each as one flame graph."""
 import os
-import subprocess
 from typing import Sequence
 
-from stackpipe import files, outputs, pipeline, targets
+from stackpipe import files, outputs, pipeline, recorder, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError, printable, say
 from stackpipe.options import HELP, VERSION
@@ -48,7 +47,8 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
     try:
         stream = os.path.join(work, "heap.pe")
         is_quiet = parts[""].is_quiet
-        status = trace(target, stream, parts[""], tools)
+        recording = trace(target, stream, parts[""], tools)
+        status = 0 if recording.is_over_time else recording.status
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
         with outputs.keeping(work, [os.path.basename(stream)], f"stackfold --annotate --event {PARTS[''][0]}"):
@@ -62,19 +62,10 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
         files.remove_folder(work)
 
 
-def trace(target: targets.Target, stream: str, output: outputs.Output, tools: pipeline.Tools) -> int:
-    """Runs the program under malloctrace until it ends, the time is over, or Ctrl-C is typed.  Returns its status."""
-    recorders: list[subprocess.Popen] = []
-    pipeline.go_on(recorders)
-    command = ["malloctrace", *(["-q"] if output.is_quiet else []), "-o", stream, "--", *target.command]
-    tools.show([command])
-    recorders.append(tools.start_recorder(command, as_user=True, stdout=output.program_stdout))
-    is_ended = bool(target.limit) and not pipeline.wait_or_interrupt(recorders[0], float(target.limit[1]))
-    status = pipeline.wait_for(recorders[0])
-    pipeline.stop_listening(tools)
-    if is_ended and not output.is_quiet:
-        say(f"stopped the command after {target.limit[1]} s (-d)")
-    return 0 if is_ended else status
+def trace(target: targets.Target, stream: str, output: outputs.Output, tools: pipeline.Tools) -> recorder.Recording:
+    """Runs the program under malloctrace, which ends with it."""
+    command = ["malloctrace", *(["-q"] if output.is_quiet else []), "-o", stream]
+    return recorder.run(tools, command, target, output, is_timed=False)
 
 
 def write_part(part: str, output: outputs.Output, named: str, target: targets.Target, tools: pipeline.Tools) -> bool:

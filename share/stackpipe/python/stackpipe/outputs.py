@@ -65,11 +65,7 @@ class Output(NamedTuple):
     form: str  #: a key of FORMS
     opens: bool = False
     is_quiet: bool = False
-
-    @property
-    def program_stdout(self) -> int | None:
-        """The standard output of the program that is recorded: standard error if the result goes to standard output."""
-        return 2 if self.path in _STDOUT else None
+    program_stdout: int | None = None  #: that of the program that is recorded: standard error if the result goes to standard output
 
     def beside(self, part: str) -> "Output":
         """Returns an output beside this one: for "leaks", flamegraph-leaks.svg."""
@@ -104,7 +100,8 @@ def read_output(line: CommandLine, forms: Sequence[str] = tuple(FORMS), otherwis
         raise UsageError(f"--format: unknown format '{form}'; the formats are {', '.join(forms)}")
     if form not in forms:
         raise UsageError(f"--output: '{path}' would be {form}, which this command does not write; it writes {', '.join(forms)}")
-    output = Output(path_of(path), form, line.has("open"), line.has("quiet"))
+    path = path_of(path)
+    output = Output(path, form, line.has("open"), line.has("quiet"), 2 if path in _STDOUT else None)
     check_replaceable(output, line.has("force"))
     return output
 
@@ -199,21 +196,20 @@ def keeping(folder: str, streams: Sequence[str], fold: str = "stackfold --annota
         raise
 
 
-def forward(said: BinaryIO, is_needed: bool, but: re.Pattern[bytes] | None = None) -> None:
-    """Prints the messages of tools that a file has collected, if they are needed, without those that match `but`."""
+def forward(said: BinaryIO, is_needed: bool) -> None:
+    """Prints the messages of tools that a file has collected, if they are needed."""
     said.seek(0)
-    text = said.read()
     if is_needed:
-        say_lines(text_of(once(but.sub(b"", text) if but else text)))
+        say_lines(once(text_of(said.read()).splitlines(keepends=True)))
 
 
-def once(text: bytes) -> bytes:
+def once(lines: Sequence[str]) -> str:
     """Returns the messages of several tools without lines that differ only in the name of the tool or in numbers: two recordings
     of one target lead to the same advice."""
-    lines: dict[bytes, bytes] = {}
-    for line in text.splitlines(keepends=True):
-        lines.setdefault(re.sub(rb"[0-9]+", b"0", line.partition(b": ")[2]), line)
-    return b"".join(lines.values())
+    different: dict[str, str] = {}
+    for line in lines:
+        different.setdefault(re.sub("[0-9]+", "0", line.partition(": ")[2]), line)
+    return "".join(different.values())
 
 
 def show(path: str) -> None:

@@ -4,6 +4,7 @@ A pipeline fails if any of its stages fails (bash's pipefail), so a partial resu
 """
 import concurrent.futures
 import contextlib
+import fcntl
 import os
 import re
 import select
@@ -72,11 +73,6 @@ class Tools:
                                     process_group=None if self.hears_keys else 0, **more)
         except OSError as error:
             raise Failure(f"{command[0]}: {error.strerror}", 125) from None
-
-    def start_recorder(self, command: Sequence[str], **more) -> subprocess.Popen:
-        """Starts a recorder, which ends with us if we are killed, and does not pass the variable to its command."""
-        return self.start(["setpriv", "--pdeathsig", "TERM", "--", self.find(command[0]), *command[1:]],
-                          variables={"STACKPIPE_OPTIONS": " ".join(self.options)}, **more)
 
     def start_all(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stdout: Target = None,
                   stderr: Target = None) -> list[subprocess.Popen]:
@@ -150,15 +146,21 @@ def wait_for_all(running: Sequence[subprocess.Popen]) -> list[int]:
 
 @contextlib.contextmanager
 def shell_descriptor(descriptor: int) -> Iterator[int]:
-    """Duplicates a descriptor under a number of one digit: dash parses no larger ones.  Raises Failure if none is free."""
-    number = next((number for number in range(9, 2, -1) if not os.path.exists(f"/proc/self/fd/{number}")), 0)
+    """Duplicates a descriptor under a number of one digit: dash parses no larger ones.  If all are open, one of ours that no child
+    inherits gives way until the end of the block.  Raises Failure if there is none."""
+    is_open = {number: os.path.exists(f"/proc/self/fd/{number}") for number in range(9, 2, -1)}
+    number = next((number for number in is_open if number != descriptor and not (is_open[number] and os.get_inheritable(number))), 0)
     if not number:
         raise Failure("the descriptors 3 to 9 are all open: close one of them")
+    away = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) if is_open[number] else -1
     os.dup2(descriptor, number)
     try:
         yield number
     finally:
         os.close(number)
+        if away >= 0:
+            os.dup2(away, number, inheritable=False)
+            os.close(away)
 
 
 @contextlib.contextmanager
@@ -181,16 +183,6 @@ def in_shell(text: str, command: Sequence[str], environment: Mapping[str, str]) 
     command.  dash starts faster, but drops variables whose names it does not allow, such as functions that bash exports."""
     is_plain = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in environment)
     return ["/bin/sh" if is_plain else shutil.which("bash") or "/bin/sh", "-c", text, "sh", *command]
-
-
-def wait_or_interrupt(process: subprocess.Popen, seconds: float) -> bool:
-    """Waits for a process; after some seconds, sends it SIGINT.  Returns whether it ended before."""
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
-        return False
-    return True
 
 
 def outcome(stages: Sequence[Sequence[str]], statuses: Sequence[int]) -> int:
@@ -224,20 +216,6 @@ def on_stop(handle) -> None:
     them to end."""
     for number, before in _AT_START.items():
         signal.signal(number, signal.SIG_IGN if before is signal.SIG_IGN and number != signal.SIGINT else handle)
-
-
-def go_on(recorders: Sequence[subprocess.Popen]) -> list[int]:
-    """From now on Ctrl-C, SIGTERM and SIGHUP end the recorders, not this command.  Returns a list of the signals that arrived,
-    which grows.  Recorders that are in the terminal's process group get Ctrl-C twice, which they do not mind."""
-    arrived: list[int] = []
-
-    def forward(number: int, frame: object) -> None:
-        arrived.append(number)
-        for recorder in recorders:
-            recorder.send_signal(number)
-
-    on_stop(forward)
-    return arrived
 
 
 class Stopped(BaseException):

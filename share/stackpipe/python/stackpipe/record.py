@@ -1,9 +1,8 @@
 """stackpipe record: records CPU time by pe-record, and writes it as a flame graph or in another form."""
 import os
-import subprocess
 from typing import NamedTuple, Sequence
 
-from stackpipe import files, outputs, pipeline, targets
+from stackpipe import files, outputs, pipeline, recorder, targets
 from stackpipe.command import read_options
 from stackpipe.messages import UsageError, printable, say
 from stackpipe.options import HELP, VERSION, Option
@@ -61,59 +60,38 @@ def record(request: Request, tools: pipeline.Tools) -> int:
     try:
         tools.shows_stages = request.is_verbose
         stream = os.path.join(work, "raw.pe")
-        status = run_recorder(tools, [*recorder_of(request), "-o", stream], request)
+        recorder.announce(request.target, request.output)
+        recording = run(request, stream, tools)
+        status = recording.status
         if status and not request.target.command and status != _USAGE:
             status = OWN_FAILURE  # the recorder failed: no program has a status
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
         with outputs.keeping(work, [os.path.basename(stream)]):
-            return write(request, stream, status, tools)
+            return write(request, stream, recording._replace(status=status), tools)
     finally:
         files.remove_folder(work)
 
 
-def write(request: Request, stream: str, status: int, tools: pipeline.Tools) -> int:
-    """Writes the output from the stream of a recorder with this status.  Returns the status of the command, or our own."""
+def run(request: Request, stream: str, tools: pipeline.Tools) -> recorder.Recording:
+    """Records the target into the stream."""
     output = request.output
-    if output.form in ("folded", "pe") and not has_samples(tools, stream):  # a picture, or an export, is not made of nothing
-        say(f"{output.path}: not written: nothing was recorded")
-        return status or OWN_FAILURE
+    words = ["pe-record", "--engine", request.engine or "best", *request.rate, *(["-e", request.event] if request.event else []),
+             *(["--span", request.span] if request.span else []), *request.target.limit, *(["-q"] if output.is_quiet else ["-v"] if request.is_verbose else [])]
+    return recorder.run(tools, [*words, "-o", stream], request.target, output)
+
+
+def write(request: Request, stream: str, recording: recorder.Recording, tools: pipeline.Tools) -> int:
+    """Writes the output from the stream of a recording.  Returns the status of the command, or our own."""
+    output, status = request.output, recording.status
     symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
     times = ["--every", _STEP] if output.form == "svg" else []
     lines = ["--lines"] if request.with_lines and output.form in ("svg", "folded") else []  # exports always have them
     calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
     look = ["--colors", "kind", "--title", printable(request.target.title)]
-    # If pe-record was killed, the stream has no end, and pe-symbolize fails.
-    if not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls), *look)]):
+    # Pictures and exports are not made of nothing.  If pe-record was killed, the stream has no end, and pe-symbolize fails.
+    has_none = output.form in ("folded", "pe") and recording.summaries[0].is_empty
+    if has_none or not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls), *look)]):
         say(f"{output.path}: not written: nothing was recorded")
         return status or OWN_FAILURE
     return status if request.target.command else 0
-
-
-def has_samples(tools: pipeline.Tools, stream: str) -> bool:
-    with files.scratch() as said:  # messages come from the stages that write the result
-        return bool(tools.read([["stackfold", "-q", stream], ["head", "-c", "1"]], stderr=said)[1])
-
-
-def recorder_of(request: Request) -> list[str]:
-    """Returns the recorder with its options, without the target."""
-    return ["pe-record", "--engine", request.engine or "best", *request.rate, *(["-e", request.event] if request.event else []),
-            *(["--span", request.span] if request.span else []), *request.target.limit, *(["-q"] if request.output.is_quiet else ["-v"] if request.is_verbose else [])]
-
-
-def run_recorder(tools: pipeline.Tools, recorder: Sequence[str], request: Request) -> int:
-    """Runs the recorder until the target ends, the time is over, or Ctrl-C is typed.  Returns its status, which is that of
-    the command."""
-    target = request.target
-    if not target.command and not target.limit and not request.output.is_quiet:
-        say(f"recording {target.title} until Ctrl-C (or give -d SECONDS)")
-    recorders: list[subprocess.Popen] = []
-    arrived = pipeline.go_on(recorders)
-    command = [*recorder, *target.options, *(["--", *target.command] if target.command else [])]
-    tools.show([command])
-    recorders.append(tools.start_recorder(command, as_user=True, stdout=request.output.program_stdout))
-    for number in arrived:  # before the recorder was in the list
-        recorders[0].send_signal(number)
-    status = pipeline.wait_for(recorders[0])
-    pipeline.stop_listening(tools)
-    return status

@@ -3,18 +3,17 @@ target."""
 import contextlib
 import errno
 import os
-import re
 import shutil
 import signal
 import subprocess
 import time
-from typing import BinaryIO, NamedTuple, Sequence
+from typing import BinaryIO, Mapping, NamedTuple, Sequence
 
-from stackpipe import files, outputs, pipeline, targets
+from stackpipe import files, outputs, pipeline, record as cpu_time, recorder, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of, write_all
 from stackpipe.options import HELP, VERSION, CommandLine, Option
-from stackpipe.record import run_recorder
+from stackpipe.recorder import Recorder, Recording
 
 NAME = "stackpipe"
 OWN_FAILURE = 125
@@ -27,17 +26,12 @@ KEEP = Option("keep", "", "DIR", "keep streams and folded stacks in the folder D
 FORMS = ("svg", "folded", "pprof", "speedscope", "firefox")
 OPTIONS = (*targets.OPTIONS, KEEP, *outputs.options(FORMS), HELP, VERSION)
 _COMMAND_HZ, _RUNNING_HZ = "997", "99"  # as pe-record's; a held command is a running process to the recorders
-# A recorder that ended in good order prints a closing line; its status is another if the target never ran.
-_CLOSING_LINE = re.compile(rb"^[a-z-]+: (?:[0-9]+ (?:samples?|waits?)(?: in |: )|nothing was recorded: )", re.MULTILINE)
-# The line of a recorder that explains why its stream is empty, and that of stackfold.
-_NOTHING = re.compile(rb"^[a-z-]+: (?:nothing was recorded|0 samples): .*\n", re.MULTILINE)
-_NO_SAMPLES = re.compile(rb"^stackfold: .*: 0 samples in it\n", re.MULTILINE)
-# A line of offcpu where the kernel gives it no stacks.
-_NO_STACKS = re.compile(rb"^offcpu: .*; recording only the times of each thread$", re.MULTILINE)
-# The line of offcpu where the kernel gives it nothing.
-_DENIED = re.compile(rb"^offcpu: (?:perf_event_paranoid is |perf_event_open: )", re.MULTILINE)
+# The end of the line that offcpu prints as it starts, if the kernel gives it no stacks.  Its summary comes too late: the command
+# has run by then.
+_NO_STACKS = "; recording only the times of each thread\n"
 _STREAMS = ("on.pe", "off.pe")
 _LOOK_S = 0.02
+_USAGE = 2  # the status of a tool for a wrong command line
 _GRACE_S = 1.0
 
 
@@ -53,13 +47,6 @@ class Request(NamedTuple):
 
 class NoWaits(Failure):
     """The kernel gives no stacks of waits."""
-
-
-class Folders(NamedTuple):
-    """Folders of the files in progress."""
-
-    temporary: str
-    work: str  #: holds the streams; they are large, so they are written where they stay
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -81,18 +68,18 @@ def read_request(line: CommandLine, example: str, otherwise: str = "") -> Reques
 def draw(request: Request, tools: pipeline.Tools) -> int:
     """Records the target and writes the output.  Returns the status of the command, or our own."""
     tools.shows_stages = request.is_verbose
-    temporary, work = "", ""
+    work = ""
     try:
         for tool in ("pe-record", "offcpu", "pe-symbolize", "stackfold", "flamesvg"):
             tools.find(tool)
-        temporary = files.temporary_folder()
-        if request.keep:
+        if request.keep:  # the streams are large, so they are written where they stay
             request = request._replace(keep=files.open_folder(request.keep))
-        work = files.temporary_folder(request.keep, ".hotcold-") if request.keep else temporary
-        return record_and_write(request, Folders(temporary, work), tools)
+        work = files.temporary_folder(request.keep, ".hotcold-") if request.keep else files.temporary_folder()
+        recorder.announce(request.target, request.output)
+        return record_and_write(request, work, tools)
     finally:
-        for folder in {temporary, work} - {""}:
-            files.remove_folder(folder)
+        if work:
+            files.remove_folder(work)
 
 
 class HeldCommand:
@@ -145,107 +132,96 @@ class HeldCommand:
         return max(0, -(self._process.returncode or 0))
 
 
-def record_and_write(request: Request, folders: Folders, tools: pipeline.Tools) -> int:
-    """Records the target and writes the output."""
+def record_and_write(request: Request, work: str, tools: pipeline.Tools) -> int:
+    """Records the target into the folder `work`, and writes the output."""
     try:
-        ran = record(request, folders.work, tools)
+        ran = record(request, work, tools)
     except NoWaits as why:
         # A folder that is kept has both recordings.  The engine does not record the whole system.
         if request.keep or request.target.options[:1] == ["-a"]:
             raise
-        ran = record_all_time(request, folders.work, tools, str(why))
+        ran = record_all_time(request, work, tools, str(why))
     if not request.keep:
-        with outputs.keeping(folders.work, _STREAMS):
-            return write(request, folders.work, ran, folders, tools)
+        with outputs.keeping(work, _STREAMS):
+            return write(request, work, ran, work, tools)
     for stream in _STREAMS:
-        os.rename(os.path.join(folders.work, stream), os.path.join(request.keep, stream))
-    return write(request, request.keep, ran, folders, tools)
+        os.rename(os.path.join(work, stream), os.path.join(request.keep, stream))
+    return write(request, request.keep, ran, work, tools)
 
 
-def write(request: Request, streams: str, ran: int, folders: Folders, tools: pipeline.Tools) -> int:
-    """Writes the output from the recordings in the folder `streams`.  Returns the status `ran` of the command, or our own."""
+def write(request: Request, streams: str, ran: Recording, work: str, tools: pipeline.Tools) -> int:
+    """Writes the output from the recordings in the folder `streams`.  Returns the status of the command, or our own."""
     output = request.output
-    folded = os.path.join(folders.work, "stacks.folded")
+    folded = os.path.join(work, "stacks.folded")
     with files.scratch() as said:
-        is_folded = fold(streams, folded, tools, said) == 0
-        outputs.forward(said, not (output.is_quiet and is_folded), None if request.is_verbose else _NO_SAMPLES)
+        sources = {stream: ["pe-symbolize", os.path.join(streams, stream)] for stream, summary in zip(_STREAMS, ran.summaries) if not summary.is_empty}
+        is_folded = fold(sources, folded, tools, said) == 0
+        outputs.forward(said, not (output.is_quiet and is_folded))
     if not is_folded:
         raise Failure(f"{output.path}: not written")
-    if output.form == "folded" and not has_stacks(folded):  # text is not made of nothing
-        say(f"{output.path}: not written: nothing was recorded")
-        return ran or OWN_FAILURE
-    is_split = os.path.exists(os.path.join(streams, "off.pe"))
+    is_split = len(ran.summaries) > 1
     look = ["--colors", "hotcold" if is_split else "kind", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
             f"time on CPU {'and' if is_split else 'or'} waiting, summed over threads", folded]
     # The text is folded already.
     stages = [["flamesvg", *look]] if output.form == "svg" else [["cat", folded]] if output.form == "folded" else [output.fold(folded)]
-    is_written = outputs.write(tools, output, stages)
+    is_written = (output.form != "folded" or bool(sources)) and outputs.write(tools, output, stages)  # text is not made of nothing
     if not is_written:
         say(f"{output.path}: not written: nothing was recorded")
     if request.keep and is_written:
         os.rename(folded, os.path.join(request.keep, "stacks.folded"))
-    return ran if is_written else ran or OWN_FAILURE
+    return ran.status if is_written else ran.status or OWN_FAILURE
 
 
-def has_stacks(folded: str) -> bool:
-    with open(folded, "rb") as lines:
-        return any(not line.startswith(b"#") for line in lines)
-
-
-def record_all_time(request: Request, work: str, tools: pipeline.Tools, why: str) -> int:
-    """Records running and waiting together, by wall clock, for users without privileges.  Returns the command's status.  Raises
-    Failure."""
+def record_all_time(request: Request, work: str, tools: pipeline.Tools, why: str) -> Recording:
+    """Records running and waiting together, by wall clock, for users without privileges.  Raises Failure."""
     for stream in _STREAMS:
         with contextlib.suppress(FileNotFoundError):
             os.remove(os.path.join(work, stream))
     if not request.output.is_quiet:
         say(f"sampling all time by pe-record --engine ptrace --clock wall, so the graph does not tell running from waiting: {why}")
     stream = os.path.join(work, "on.pe")
-    how = ["-q"] if request.output.is_quiet else ["-v"] if request.is_verbose else []
     hz = _RUNNING_HZ if request.hz == _COMMAND_HZ else request.hz  # a thread that sleeps has samples, too
-    recorder = ["pe-record", *how, "--engine", "ptrace", "--clock", "wall", "-F", hz, *request.target.limit, "-o", stream]
-    status = run_recorder(tools, recorder, request)
-    if not has_begun(work, "on") or status and not request.target.command:
-        raise Failure(f"not recorded{files.why_not_written(work)}", status if status == 2 else None)
-    return status
+    ran = cpu_time.run(cpu_time.Request(request.target, request.output, ["--clock", "wall", "-F", hz], engine="ptrace", is_verbose=request.is_verbose),
+                       stream, tools)
+    if not has_begun(work, "on") or ran.status and not request.target.command:
+        raise Failure(f"not recorded{files.why_not_written(work)}", ran.status if ran.status == _USAGE else None)
+    return ran
 
 
-def record(request: Request, work: str, tools: pipeline.Tools) -> int:
-    """Runs both recorders until the target ends, the time is over or Ctrl-C is typed.  Returns the command's status.  Raises
-    Failure if one of them fails."""
+def record(request: Request, work: str, tools: pipeline.Tools) -> Recording:
+    """Runs both recorders until the target ends, the time is over or Ctrl-C is typed.  Raises Failure if one of them fails."""
     target = request.target
-    recorders: list[subprocess.Popen] = []
-    arrived = pipeline.go_on(recorders)
+    recorders: list[Recorder] = []
+    arrived = recorder.go_on(recorders)
     held = HeldCommand(target.command, tools, request.output.program_stdout) if target.command else None
     try:
-        options = ["-p", str(held.pid)] if held else target.options
-        on = ["--engine", "best", "-e", "cpu-clock", "-F", request.hz]
-        for name, own, stream in (("pe-record", on, "on"), ("offcpu", [], "off")):
-            recorders.append(start_recorder(tools, [name, *own, *target.limit, *options], request, os.path.join(work, stream)))
-        if not held and not target.limit and not request.output.is_quiet:
-            say(f"recording {target.title} until Ctrl-C (or give -d SECONDS)")
+        options = [*target.limit, *(["-p", str(held.pid)] if held else target.options), *(["-v"] if request.is_verbose else [])]
+        for words, stream in ((["pe-record", "--engine", "best", "-e", "cpu-clock", "-F", request.hz], "on"), (["offcpu"], "off")):
+            command = [*words, *options, "-o", os.path.join(work, f"{stream}.pe")]
+            tools.show([command])
+            with files.create(os.path.join(work, f"{stream}.txt")) as said:
+                recorders.append(recorder.start(tools, command, stderr=said))
         # Each recorder writes the head of its stream once it is recording.
-        while not all(has_begun(work, stream) for stream in ("on", "off")) and all(recorder.poll() is None for recorder in recorders):
+        while not all(has_begun(work, stream) for stream in ("on", "off")) and all(each.process.poll() is None for each in recorders):
             time.sleep(_LOOK_S)
-        has_nothing = recorders[1].poll() is not None and not has_begun(work, "off")
-        if _NO_STACKS.search(messages_of(work, "off")) or has_nothing and _DENIED.search(messages_of(work, "off")):
+        if _NO_STACKS in messages_of(work, "off") or recorders[1].process.poll() is not None and recorders[1].summary.texts.get("result") == "denied":
             raise NoWaits("the kernel provides no stacks of waits here: run it as root, with CAP_PERFMON, or with "
                           "sysctl kernel.perf_event_paranoid=1")
         if held and arrived:
             raise Failure("stopped before the command started", 128 + arrived[0])
-        if held and all(recorder.poll() is None for recorder in recorders):
+        if held and all(each.process.poll() is None for each in recorders):
             held.go()
         wait_for_recorders(recorders, request, work)
         pipeline.stop_listening(tools)
         status = held.end(target.limit, bool(arrived)) if held else 0
         if held and held.ended_by() and status and not arrived and not request.output.is_quiet:
             say(signal_text(target.command[0], held.ended_by()))
-        return status
+        return Recording(status, bool(arrived), [each.summary for each in recorders])
     finally:
-        for recorder in recorders:
-            if recorder.poll() is None:
-                recorder.terminate()
-                recorder.wait()
+        for each in recorders:
+            if each.process.poll() is None:
+                each.process.terminate()
+                each.process.wait()
         if held:
             held.end(["", "0"], False)
 
@@ -259,42 +235,28 @@ def signal_text(command: str, number: int) -> str:
     return f"'{command}' killed by signal {number}{name}"
 
 
-def wait_for_recorders(recorders: Sequence[subprocess.Popen], request: Request, work: str) -> None:
+def wait_for_recorders(recorders: Sequence[Recorder], request: Request, work: str) -> None:
     """Waits for both recorders, and prints their messages.  If one fails, ends the other, and raises Failure."""
-    streams = dict(zip(("on", "off"), recorders))
-
-    def is_whole(stream: str) -> bool:
-        return has_begun(work, stream) and _CLOSING_LINE.search(messages_of(work, stream)) is not None
-
-    running = dict(streams)
+    running = list(recorders)
     while running:
-        for stream, recorder in list(running.items()):
-            try:
-                recorder.wait(_LOOK_S)
-            except subprocess.TimeoutExpired:
-                continue
-            del running[stream]
-            if not is_whole(stream):
-                for other in running.values():
-                    other.terminate()
-    failed = [stream for stream in streams if not is_whole(stream)]
-    said = {stream: messages_of(work, stream) for stream in streams}
+        time.sleep(_LOOK_S)
+        for each in [each for each in running if each.process.poll() is not None]:
+            running.remove(each)
+            if not each.summary.is_whole:
+                for other in running:
+                    other.process.terminate()
+    failed = [each for each in recorders if not each.summary.is_whole]
     # It is no news that a target only runs or only waits.
-    hides_nothing = failed or request.is_verbose or all(_NOTHING.search(text) for text in said.values())
+    hides_nothing = failed or request.is_verbose or all(each.summary.is_empty for each in recorders)
     if failed or not request.output.is_quiet:
-        text = b"".join(said[stream] for stream in failed or streams)
-        say_lines(text_of(outputs.once(text if hides_nothing else _NOTHING.sub(b"", text))))
+        lines: list[str] = []
+        for stream, each in zip(("on", "off"), recorders):
+            said = messages_of(work, stream).splitlines(keepends=True) if each in failed or not failed else []
+            lines += each.summary.without_text(said) if each.summary.is_empty and not hides_nothing else said
+        say_lines(outputs.once(lines))
     if failed:
-        usage = [2 for stream in failed if streams[stream].returncode == 2]
-        raise Failure(f"not recorded{files.why_not_written(work)}", usage[0] if usage else None)
-
-
-def start_recorder(tools: pipeline.Tools, command: list[str], request: Request, stream: str) -> subprocess.Popen:
-    """Starts a recorder, which ends with us if we are killed.  Its messages go to a file beside the stream."""
-    command = [command[0], *(["-v"] if request.is_verbose else []), "-o", f"{stream}.pe", *command[1:]]
-    tools.show([command])
-    with files.create(f"{stream}.txt") as said:
-        return tools.start_recorder(command, stderr=said)
+        is_usage = any(each.process.returncode == _USAGE for each in failed)
+        raise Failure(f"not recorded{files.why_not_written(work)}", _USAGE if is_usage else None)
 
 
 def has_begun(work: str, stream: str) -> bool:
@@ -305,21 +267,22 @@ def has_begun(work: str, stream: str) -> bool:
         return False
 
 
-def messages_of(work: str, stream: str) -> bytes:
+def messages_of(work: str, stream: str) -> str:
     """Returns what the recorder of a stream has printed so far."""
     with open(os.path.join(work, f"{stream}.txt"), "rb") as file:
-        return file.read()
+        return text_of(file.read())
 
 
-def fold(streams: str, folded: str, tools: pipeline.Tools, said: BinaryIO) -> int:
-    """Folds both streams into one file, in microseconds.  Messages go to the file `said`.  Returns 0 if all was written."""
+def fold(sources: Mapping[str, Sequence[str]], folded: str, tools: pipeline.Tools, said: BinaryIO) -> int:
+    """Folds the streams into one file, in microseconds.  `sources` are the commands that print them with symbols.  Messages go to
+    the file `said`.  Returns 0 if all was written."""
     failed = 0
     with files.create(folded) as out:
         out.write(b"# unit: us\n")
         for stream, weight, convert in (("on.pe", ["--weight", "period"], in_microseconds), ("off.pe", [], as_waiting)):
-            if not os.path.exists(os.path.join(streams, stream)):
+            if stream not in sources:
                 continue
-            stages = [["pe-symbolize", os.path.join(streams, stream)], ["stackfold", *weight, "-"]]
+            stages = [sources[stream], ["stackfold", *weight, "-"]]
             tools.show(stages)
             running = tools.start_all(stages, stdout=subprocess.PIPE, stderr=said)
             try:

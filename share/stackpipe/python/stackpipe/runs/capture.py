@@ -8,7 +8,7 @@ import subprocess
 import time
 from typing import BinaryIO, Iterator, NamedTuple, Sequence
 
-from stackpipe import files, pipeline, targets
+from stackpipe import files, heap, outputs, pipeline, record, recorder, targets, waits
 from stackpipe.runs import modes, report
 from stackpipe.messages import Failure, UsageError, bytes_of, count_of, print_out, printable, say, say_lines, text_of, write_all
 from stackpipe.runs.profile_run import Settings, need
@@ -17,45 +17,24 @@ from stackpipe.runs.store import FORMAT, Run, find_run, keep_run, program_of, re
 
 OWN_FAILURE = 125
 _MOST_MESSAGES = 65536
-# The line that a recorder prints if it ends normally: a summary, or the reason why it recorded nothing.
-CLOSING_LINE = re.compile(r"(?:pe-record|offcpu|malloctrace): (?:([0-9]+) (?:samples?|waits?|allocations?)"
-                          r"(?: in ([0-9]+(?:\.[0-9]+)?) s, |: )|nothing was recorded: ).*")
 _EVENTS = {"malloctrace": "alloc-bytes", "offcpu": "offcpu", "hotcold": "cpu-clock,offcpu"}
 
 
-class Target(NamedTuple):
-    """The target of the recording."""
-
-    arguments: list[str]  #: the recorder's arguments
-    what: str  #: the target, as text
-    workload: list[str]  #: empty: the target is a process or the system
-    pid: str
-
-
-class Captured(NamedTuple):
-    """A new run and its result."""
-
-    run: Run
-    status: int  #: status of the program, or of the recorder if there was no program
-    samples: int
-    lost: int
-
-
-def read_target(settings: Settings, mode: str, workload: list[str]) -> Target:
+def read_target(settings: Settings, mode: str, workload: list[str]) -> targets.Target:
     """Returns the target to record; raises UsageError."""
     if workload and settings.pid:
         raise UsageError("--workload, --pid: cannot be combined")
     if mode == "system":
         if workload or settings.pid:
             raise UsageError("--mode system: cannot be combined with --workload or --pid")
-        return Target(["-a"], "the whole system", [], "")
+        return targets.Target(["-a"], [], "the whole system", [])
     if settings.pid:
         if mode == "heap":
             raise UsageError("--mode heap: traces only a program that it starts, not --pid")
-        return Target(["-p", settings.pid], f"process {settings.pid} ({targets.command_line_of(settings.pid)})", [], settings.pid)
+        return targets.Target(["-p", settings.pid], [], f"process {settings.pid} ({targets.command_line_of(settings.pid)})", [])
     if not workload:
         raise UsageError("capture: nothing to record: give a program after --, --workload or --pid")
-    return Target(["--", *workload], shlex.join(workload), workload, "")
+    return targets.Target([], workload, shlex.join(workload), [])
 
 
 class Draft:
@@ -77,12 +56,11 @@ class Draft:
         return os.path.join(self.folder, name)
 
     def messages(self) -> list[str]:
-        """Returns the messages of the tools.  Removes the draft's path and hotcold's line with the flame graph's path: both
-        will change."""
+        """Returns the messages of the tools, without the draft's path, which will change."""
         self.said.seek(0)
         text = text_of(self.said.read().replace(b"\0", b"")[:_MOST_MESSAGES]).replace(f"{self.folder}/", "")
         self.said.seek(0, os.SEEK_END)
-        return [line for line in text.splitlines() if not re.fullmatch(r"hotcold: wrote (.*/)?flame\.svg", line)]
+        return text.splitlines()
 
     def leave(self) -> None:
         """Keeps the folder when the capture ends."""
@@ -94,21 +72,22 @@ class Draft:
         for file in (self.said, self.printed):
             if file:
                 file.close()
-        for name in (".said", ".output", ".waits.folded"):
+        for name in (".said", ".output", ".waits.folded", "on.txt", "off.txt"):
             if os.path.lexists(self.path(name)):
                 os.unlink(self.path(name))
 
 
-def capture(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Captured:
-    """Records and writes a run; raises Failure."""
+def capture(settings: Settings, workload: list[str], tools: pipeline.Tools) -> tuple[Run, int]:
+    """Records and writes a run.  Returns it, and the status of the program, or of the recorder if there was no program.  Raises
+    Failure."""
     line = settings.line
     mode = modes.mode_of(line.last("mode"), line.last("duration"), line.last("freq"), bool(workload))
-    target = read_target(settings, mode.name, workload)
-    need(tools, "pe-record", "capture")
-    if mode.recorder != "pe-record":
-        need(tools, "malloctrace" if mode.recorder == "malloctrace" else "offcpu", f"--mode {mode.name}")
-    need(tools, "stackfold", "capture")
-    baseline = find_baseline(settings, target.what, mode.name)
+    limit = ["-d", text_of_number(short(float(mode.seconds)))] if mode.has_limit else []
+    target = read_target(settings, mode.name, workload)._replace(limit=limit)
+    for tool in ("pe-record", "stackfold"):
+        need(tools, tool, "capture")
+    need(tools, "offcpu" if mode.recorder == "hotcold" else mode.recorder, f"--mode {mode.name}")
+    baseline = find_baseline(settings, target.title, mode.name)
     draft = Draft(settings.output, time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime()))
     try:
         return make_run(Making(settings, tools, mode, target, baseline, draft))
@@ -142,33 +121,34 @@ class Making(NamedTuple):
     settings: Settings
     tools: pipeline.Tools
     mode: modes.Mode
-    target: Target
+    target: targets.Target
     baseline: Run | None
     draft: Draft
 
 
-def make_run(making: Making) -> Captured:
+def make_run(making: Making) -> tuple[Run, int]:
     """Records, and writes all files of the run."""
     settings, mode, target, draft = making.settings, making.mode, making.target, making.draft
-    status, interrupted = record(making)
-    closing = read_closing_lines(draft.messages())
+    recording = make_recording(making)
+    status = recording.status
     stream = draft.path(next(iter(mode.streams)))
     if not os.path.exists(stream) or os.path.getsize(stream) == 0:
         raise Failure(f"nothing was recorded{files.why_not_written(draft.folder)}", status if 0 < status <= 128 else OWN_FAILURE)
-    if closing and closing.samples == 0:
+    is_whole = any(summary.is_whole for summary in recording.summaries)
+    if is_whole and not any(summary.count for summary in recording.summaries):
         raise Failure(f"nothing was recorded{files.why_not_written(draft.folder)}", status or OWN_FAILURE)
     work = read_work(settings, draft)
-    if closing is None:
+    if not is_whole:
         keep_draft(making, f"{mode.recorder} failed (exit status {status}), so the run is incomplete"
                    f"{files.why_not_written(draft.folder)}")
-    if not target.workload and status != 0:
+    if not target.command and status != 0:
         say(f"{mode.recorder}: exit status {status}")
     try:
-        derive(making)
-        meta = read_meta(making, closing, {"status": status, "interrupted": interrupted, "work": work})
+        derive(making, recording)
+        meta = read_meta(making, recording, work)
         files.write_new(draft.path("messages.txt"), "".join(f"{line}\n" for line in draft.messages()))
         files.write_new(draft.path("meta.json"), json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
-        files.write_new(draft.path("report.txt"), report.report_of(making, meta))
+        files.write_new(draft.path("report.txt"), report.report_of(making, meta, recording))
     except (NotWritten, OSError):
         keep_draft(making, "the run could not be written")
     draft.close()
@@ -176,7 +156,7 @@ def make_run(making: Making) -> Captured:
         os.unlink(draft.path(name))
     run = keep_run(draft.folder, draft.output, settings.output, draft.stamp)
     draft.leave()
-    return Captured(run, status, meta["samples"], meta["lost"])
+    return run, status
 
 
 def keep_draft(making: Making, problem: str) -> None:
@@ -196,78 +176,62 @@ def keep_draft(making: Making, problem: str) -> None:
     raise Failure(f"{problem}; the recording is kept in {kept}", OWN_FAILURE)
 
 
-def record(making: Making) -> tuple[int, bool]:
-    """Records, and returns the recorder's status and whether Ctrl-C interrupted it.  Ctrl-C reaches the recorder, which ends
-    normally, and this command, which continues.  After the recording this command ignores Ctrl-C, so a second one also
-    leaves a complete run."""
-    draft, interrupted = making.draft, []
+def make_recording(making: Making) -> recorder.Recording:
+    """Records.  After the recording this command ignores Ctrl-C, so a second one also leaves a complete run."""
+    draft = making.draft
     printed = 2
     if making.settings.work:
         # Output goes to a file, because processes that the program left may write long after the recorder has ended.
         draft.printed = files.create(draft.path(".output"))
         printed = draft.printed.fileno()
-    pipeline.on_stop(lambda number, frame: interrupted.append(number))
-    with program_stderr(printed) as variables:
-        process = making.tools.start(recorder_command(making), as_user=True, variables=variables, stdout=printed, stderr=draft.said)
-    if making.mode.recorder == "malloctrace" and making.mode.has_limit:
-        # malloctrace has no time limit and ends with its program.  SIGINT ends both.
-        if not pipeline.wait_or_interrupt(process, float(making.mode.seconds)):
-            say(f"stopped the command after {making.mode.seconds} s (--duration)")
-    status = pipeline.wait_for(process)
-    pipeline.stop_listening(making.tools)
+    with separate_output(making, printed) as program_output:
+        try:
+            recording = run_recorders(making, outputs.Output("", "pe", program_stdout=program_output))
+        except Failure as failure:
+            if str(failure):
+                say(str(failure))
+            for name in making.mode.streams:  # of waits, of which one without the other is of no use
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(draft.path(name))
+            recording = recorder.Recording(OWN_FAILURE if failure.status is None else failure.status, False, [])
     if draft.printed:
         draft.printed.seek(0)
         write_all(2, draft.printed.read())
     say_lines("".join(f"{line}\n" for line in draft.messages()))
-    return status, bool(interrupted)
+    return recording
 
 
-def recorder_command(making: Making) -> list[str]:
-    """Returns the recorder and its arguments."""
-    mode, draft, tools, target = making.mode, making.draft, making.tools, making.target.arguments
-    limit = ["-d", text_of_number(short(float(mode.seconds)))] if mode.has_limit else []
+def run_recorders(making: Making, output: outputs.Output) -> recorder.Recording:
+    """Records as `stackpipe record`, `waits` and `heap` do."""
+    mode, draft, tools, target = making.mode, making.draft, making.tools, making.target
     stream = draft.path("raw.pe")
     if mode.recorder == "hotcold":
-        return [os.path.join(tools.here, "hotcold"), *limit, "-F", str(mode.hz), "--keep", draft.folder, draft.path("flame.svg"), *target]
+        return waits.record(waits.Request(target, output, str(mode.hz), ""), draft.folder, tools)
     if mode.recorder == "malloctrace":
-        return [tools.find("malloctrace"), "-o", stream, *target]
+        return heap.trace(target, stream, output, tools)
+    if mode.recorder == "offcpu":
+        return recorder.run(tools, ["offcpu", *target.limit, "-o", stream], target, output)
     rate = ["-F", str(mode.hz)] if mode.hz else []
-    return [tools.find(mode.recorder), *rate, *limit, "-o", stream, *target]
+    return record.run(record.Request(target, output, rate, engine="auto"), stream, tools)
 
 
 @contextlib.contextmanager
-def program_stderr(descriptor: int) -> Iterator[dict[str, str]]:
-    """Gives the program another standard error than the recorder's.  So its output is never parsed as the recorder's figures,
-    and we do not wait for processes that it leaves running.  The recorder itself gives it the descriptor, because a shell that
-    did so would appear in the profile.  Yields the variables of the recorder."""
+def separate_output(making: Making, descriptor: int) -> Iterator[int]:
+    """While this lasts, our messages and those of recorders go to the draft, and what the program prints to the descriptor, of which
+    this yields a copy.  So its output does not pass for messages, and we do not wait for processes that it leaves running.  The
+    recorder itself gives it the descriptor, because a shell that did so would appear in the profile."""
+    tools, users, before = making.tools, making.tools.users, os.dup(2)
     copy = os.dup(descriptor)
+    os.set_inheritable(copy, True)
+    tools.users = {**users, pipeline.PROGRAM_STDERR: str(copy)}
+    os.dup2(making.draft.said.fileno(), 2)
     try:
-        os.set_inheritable(copy, True)
-        yield {pipeline.PROGRAM_STDERR: str(copy)}
+        yield copy
     finally:
+        os.dup2(before, 2)
+        tools.users = users
+        os.close(before)
         os.close(copy)
-
-
-class Closing(NamedTuple):
-    """The figures in the recorders' closing lines; for two recorders, combined."""
-
-    samples: int
-    lost: int
-    seconds: float
-
-
-def read_closing_lines(messages: Sequence[str]) -> Closing | None:
-    """Returns the figures of the last two closing lines; None if no recorder ended normally."""
-    lines = [match for line in messages if (match := CLOSING_LINE.fullmatch(line))][-2:]
-    samples = lost = 0
-    seconds: float | None = None
-    for match in lines:
-        samples += int(match[1] or 0)
-        if found := re.search(r", ([0-9]+) lost", match[0]):
-            lost += int(found[1])
-        if seconds is None and match[2]:
-            seconds = float(match[2])
-    return Closing(samples, lost, seconds or 0) if lines else None
 
 
 def read_work(settings: Settings, draft: Draft) -> int | float | None:
@@ -287,13 +251,16 @@ def read_work(settings: Settings, draft: Draft) -> int | float | None:
     return None
 
 
-def derive(making: Making) -> None:
+def derive(making: Making, recording: recorder.Recording) -> None:
     """Writes the streams with symbols, the folded text and the flame graphs; raises NotWritten."""
     mode, draft = making.mode, making.draft
     for raw, named in mode.streams.items():
         write_stage(making, named, [["pe-symbolize", draft.path(raw)], ["gzip", "-1"]])
-    if mode.recorder != "hotcold":  # hotcold itself folds
+    if mode.recorder != "hotcold":
         fold(making, "stacks.folded", [])
+    elif waits.fold({raw: ["gzip", "-dc", "--", draft.path(named)] for (raw, named), summary in zip(mode.streams.items(), recording.summaries)
+                     if not summary.is_empty}, draft.path("stacks.folded"), making.tools, draft.said):
+        raise NotWritten
     draw(making, "stacks", "flame", f"{draft.stamp}, {mode.name}")
     for part, event in modes.HEAP_PARTS.items() if mode.name == "heap" else ():
         # Its messages would repeat those of the first fold.
@@ -308,11 +275,8 @@ def fold(making: Making, name: str, more: list[str], **streams) -> None:
 
 def draw(making: Making, folded: str, picture: str, subtitle: str) -> None:
     """Draws one of the run's flame graphs; without stacks, its text reports that."""
-    draft = making.draft
-    if os.path.lexists(draft.path(f"{picture}.svg")):  # hotcold drew it
-        os.unlink(draft.path(f"{picture}.svg"))
-    write_stage(making, f"{picture}.svg", [["flamesvg", *modes.look_options(making.mode.name), "--title", printable(making.target.what),
-                                            "--subtitle", subtitle, draft.path(f"{folded}.folded")]])
+    write_stage(making, f"{picture}.svg", [["flamesvg", *modes.look_options(making.mode.name), "--title", printable(making.target.title),
+                                            "--subtitle", subtitle, making.draft.path(f"{folded}.folded")]])
 
 
 def write_stage(making: Making, name: str, stages: Sequence[Sequence[str]], stderr: BinaryIO | int | None = None) -> None:
@@ -323,30 +287,28 @@ def write_stage(making: Making, name: str, stages: Sequence[Sequence[str]], stde
         raise NotWritten
 
 
-def read_meta(making: Making, closing: Closing, done: dict) -> dict:
+def read_meta(making: Making, recording: recorder.Recording, work: int | float | None) -> dict:
     """Returns the content of meta.json."""
-    mode, target, draft = making.mode, making.target, making.draft
-    messages = draft.messages()
-    names = [match for line in messages
+    mode, target, draft, summaries = making.mode, making.target, making.draft, recording.summaries
+    names = [match for line in draft.messages()
              if (match := re.fullmatch(r"pe-symbolize: (?:.*; )?(?:([0-9]+) of )?([0-9]+) frames without a name.*", line))]
-    event = _EVENTS.get(mode.recorder, "cpu-clock" if any("sampling cpu-clock" in line for line in messages) else "cycles")
     return {
         "format": FORMAT,
         "date": draft.stamp,
         "mode": mode.name,
-        "workload": without_invalid(target.what),
-        "arguments": [without_invalid(word) for word in target.workload],
-        "pid": int(target.pid) if target.pid else None,
-        "exit_status": done["status"],
-        "interrupted": done["interrupted"],
+        "workload": without_invalid(target.title),
+        "arguments": [without_invalid(word) for word in target.command],
+        "pid": int(making.settings.pid) if making.settings.pid else None,
+        "exit_status": recording.status,
+        "interrupted": recording.is_interrupted,
         "rate_hz": mode.hz,
-        "event": event,
+        "event": _EVENTS.get(mode.recorder) or summaries[0].texts.get("event", ""),
         "seconds_asked": short(float(mode.seconds)),
-        "seconds": short(closing.seconds),
+        "seconds": short(summaries[0].figures.get("seconds", 0)),
         "unit": unit_of(mode.name),
-        "samples": closing.samples,
-        "lost": closing.lost,
-        "work": done["work"],
+        "samples": sum(summary.count for summary in summaries),
+        "lost": sum(summary.figures.get("lost", 0) for summary in summaries),
+        "work": work,
         "frames": int(names[-1][2]) if names else None,
         "frames_without_name": int(names[-1][1] or 0) if names else 0,
         "machine": " ".join((os.uname().sysname, os.uname().release, os.uname().machine)),
@@ -363,17 +325,11 @@ def short(number: float) -> int | float:
 def run_capture(settings: Settings, tools: pipeline.Tools) -> int:
     """Makes a run and prints its folder.  Returns the status of the program, or 0 without one."""
     workload = settings.workload()
-    captured = capture(settings, workload, tools)
-    problem = None
+    run, status = capture(settings, workload, tools)
     try:
-        print_out(f"{captured.run.folder}\n", OWN_FAILURE)
-    except Failure as failure:
-        problem = failure
-    say(f"{count_of(captured.samples, 'sample')}, {captured.lost} lost; report: {captured.run.path('report.txt')}")
-    if problem and not str(problem):
-        raise problem
-    if workload and captured.status != 0:
-        say(f"{workload[0]}: exit status {captured.status}")
-    if problem:
-        raise problem
-    return captured.status if workload else 0
+        print_out(f"{run.folder}\n", OWN_FAILURE)
+    finally:
+        say(f"{count_of(int(run.number('samples') or 0), 'sample')}, {run.figure('lost')} lost; report: {run.path('report.txt')}")
+        if workload and status:
+            say(f"{workload[0]}: exit status {status}")
+    return status if workload else 0

@@ -134,10 +134,10 @@ def record(settings: Settings, workload: list[str], tools: pipeline.Tools) -> Ru
     """Records a new run; raises Failure, also if the program fails."""
     from stackpipe.runs.capture import capture
 
-    captured = capture(settings, workload, tools)
-    if workload and captured.status:
-        raise Failure(f"{workload[0]}: exit status {captured.status}")
-    return captured.run
+    run, status = capture(settings, workload, tools)
+    if workload and status:
+        raise Failure(f"{workload[0]}: exit status {status}")
+    return run
 
 
 def number_of_runs(settings: Settings) -> int:

@@ -1,12 +1,12 @@
 """The output of a profile_run run: its report, its hot spots and its flame graph."""
 import os
-import re
 import subprocess
 from typing import TYPE_CHECKING, Sequence
 
 from stackpipe import files, pipeline
 from stackpipe.runs import modes
 from stackpipe.messages import Failure, print_out, printable, text_of
+from stackpipe.recorder import Recording
 from stackpipe.runs.profile_run import Settings, need
 from stackpipe.runs.store import find_run
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from stackpipe.runs.capture import Making
 
 _COLUMNS = 120  # width of a report's lines: C++ symbols can be hundreds long; the folded text keeps them whole
-_SUMMARY = re.compile(r"(?:pe-record|offcpu|malloctrace): [0-9]+ [a-z]+ in ")  # of a recording; its figures are in the head
 _FROM_THE_ROOT = ("--tree", "--total", "-n", "1", "--percent-limit", "2", "--max-depth", "30")
 
 
@@ -31,7 +30,7 @@ def list_functions(tools: pipeline.Tools, *arguments: str) -> str:
     return text_of(text)
 
 
-def report_of(making: "Making", meta: dict) -> str:
+def report_of(making: "Making", meta: dict, recording: Recording) -> str:
     """Returns the report of a run that is being made.  Raises NotWritten, OSError."""
     mode, tools, draft = making.mode, making.tools, making.draft
     stacks = draft.path("stacks.folded")
@@ -51,7 +50,9 @@ def report_of(making: "Making", meta: dict) -> str:
             text += f"\n{title}, IN BYTES (lines of 2 % or more)\n\n"
             text += list_functions(tools, *_FROM_THE_ROOT, "--", draft.path(f"{part}.folded"))
     text += comparison_of(making)
-    others = [line for line in draft.messages() if not _SUMMARY.match(line)]
+    others = draft.messages()
+    for summary in recording.summaries:  # its figures are in the head
+        others = others if summary.is_empty else summary.without_text(others)
     if others:
         text += "\nMESSAGES\n\n" + "".join(f"{printable(line)}\n" for line in others)
     return text
@@ -64,18 +65,18 @@ def head_of(making: "Making", meta: dict) -> str:
     lines = {
         "date": f"{stamp[:10]} {stamp[11:13]}:{stamp[14:16]}:{stamp[17:19]} UTC",
         "duration": f"{meta['seconds']} s (asked for: {asked}){', interrupted' if meta['interrupted'] else ''}",
-        "mode": f"{mode.name}, {f'{mode.hz} Hz, ' if mode.hz else ''}{meta['event']}",
+        "mode": f"{mode.name}, {f'{mode.hz} Hz, ' if mode.hz else ''}{printable(meta['event'])}",
         "samples": f"{meta['samples']}, {meta['lost']} lost",
         "symbols": symbols_of(meta),
     }
-    if making.target.workload:
+    if making.target.command:
         lines["program"] = f"exit status {meta['exit_status']}"
     if meta["work"] is not None:
         lines["work"] = f"{meta['work']} units"
     lines["machine"] = meta["machine"]
     if mode.name in modes.COUNTS:
         lines["counts"] = modes.COUNTS[mode.name]
-    return f"Profile of {printable(making.target.what)}\n\n" + "".join(f"{name:<12} {text}\n" for name, text in lines.items())
+    return f"Profile of {printable(making.target.title)}\n\n" + "".join(f"{name:<12} {text}\n" for name, text in lines.items())
 
 
 def symbols_of(meta: dict) -> str:

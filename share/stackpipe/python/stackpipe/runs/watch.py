@@ -12,7 +12,7 @@ import subprocess
 import time
 from typing import Callable
 
-from stackpipe import files, pipeline
+from stackpipe import files, pipeline, recorder
 from stackpipe.messages import Failure, UsageError, say, text_of
 from stackpipe.runs.profile_run import Settings, need, path_of, words_of
 from stackpipe.runs.store import find_run, must_count_alike
@@ -151,16 +151,16 @@ class Watch:
         line, stream = self._settings.line, f"{self._chunk}.pe"
         target = ["-p", self._settings.pid] if self._settings.pid else ["-a"]
         began = time.clock_gettime(time.CLOCK_BOOTTIME)
-        process = self._tools.start(["pe-record", "-q", "-F", line.last("freq", "1"), "-d", line.last("interval", "60"), "-o", stream,
-                                     *target], stderr=subprocess.PIPE)
-        said = text_of(process.communicate()[1])
+        command = ["pe-record", "-q", "-F", line.last("freq", "1"), "-d", line.last("interval", "60"), "-o", stream, *target]
+        recording = recorder.start(self._tools, command, stderr=subprocess.PIPE)
+        said = text_of(recording.process.communicate()[1]).splitlines()
         took = time.clock_gettime(time.CLOCK_BOOTTIME) - began
+        status = pipeline.wait_for(recording.process)
         # An interval in which nothing ran is not a failure.
-        others = [line for line in said.splitlines() if not line.startswith(("pe-record: nothing was recorded: ", "pe-record: 0 samples: "))]
-        self._once.forward("\n".join(others))
-        status = pipeline.wait_for(process)
-        if status and len(others) == len(said.splitlines()):
-            why = "" if others else files.why_not_written(os.path.dirname(self._chunk))
+        is_failure = status and not recording.summary.is_empty
+        self._once.forward("\n".join(said if is_failure else recording.summary.without_text(said)))
+        if is_failure:
+            why = "" if said else files.why_not_written(os.path.dirname(self._chunk))
             raise Failure(f"pe-record: exit status {status}{why}")
         return took
 
