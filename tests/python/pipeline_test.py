@@ -55,6 +55,26 @@ os.kill(os.getpid(), signal.SIGINT)
         self.assertEqual(printed, b"%s\n" % str([int(signal.SIGINT), int(signal.SIGTERM)]).encode())
 
 
+    def test_keys_never_reach_what_is_started_after_the_recording(self):
+        script = """import os, signal, threading
+from stackpipe import pipeline
+tools = pipeline.Tools("/nowhere")
+pipeline.stop_listening(tools)
+pipeline.on_stop(lambda number, frame: None)
+is_over = threading.Event()
+def type_keys():
+    while not is_over.is_set():
+        os.killpg(0, signal.SIGINT)
+typist = threading.Thread(target=type_keys)
+typist.start()
+print({pipeline.wait_for(tools.start(["true"])) for _ in range(100)})
+is_over.set()
+typist.join()
+"""
+        printed = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True, start_new_session=True).stdout
+        self.assertEqual(printed, b"{0}\n")
+
+
 class Outcome(unittest.TestCase):
     def test_is_that_of_what_draws_if_all_before_it_succeeded(self):
         for statuses, wanted in (([0, 0], 0), ([0, 2], 2), ([0, 1], 1), ([0, 137], 1), ([1, 0], 1), ([2, 2], 1), ([0], 0)):

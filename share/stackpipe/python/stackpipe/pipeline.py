@@ -67,12 +67,16 @@ class Tools:
         """Starts a tool.  `as_user` keeps the user's locale, path and open descriptors, for a tool that runs the user's
         program.  `variables` are added to its environment."""
         path = command[0] if "/" in command[0] else self.find(command[0])
+        # A new process is in our process group, which gets Ctrl-C, until it has one of its own.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [] if self.hears_keys else [signal.SIGINT])
         try:
             environment = {**(self.users if as_user else self.environment), **(variables or {})}
             return subprocess.Popen(command, executable=path, env=environment, close_fds=not as_user,
                                     process_group=None if self.hears_keys else 0, **more)
         except OSError as error:
             raise Failure(f"{command[0]}: {error.strerror}", 125) from None
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def start_all(self, stages: Sequence[Sequence[str]], *, stdin: Target = None, stdout: Target = None,
                   stderr: Target = None) -> list[subprocess.Popen]:
