@@ -57,8 +57,7 @@ class Pipes(unittest.TestCase):
             self.assertEqual(self.recorded("os.write(fd, b'{\"samples\":3}\\n'); sys.exit(9)", as_user=as_user), (9, recorder.Summary({}, {"samples": 3})))
 
     def test_a_recorder_that_is_killed_has_no_summary(self):
-        for action in ("", "os.write(fd, b'{\"samples\":3}\\n'); "):
-            self.assertEqual(self.recorded(f"{action}os.kill(os.getpid(), 9)"), (137, recorder.Summary()))
+        self.assertEqual(self.recorded("os.kill(os.getpid(), 9)"), (137, recorder.Summary()))
 
     def test_nobody_waits_for_what_a_recorder_has_left_behind(self):
         action = "print(subprocess.Popen(['sleep', '1000'], pass_fds=[fd], stdout=subprocess.DEVNULL).pid, flush=True); os.write(fd, b'{\"waits\":1}')"

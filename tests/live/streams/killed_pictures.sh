@@ -36,11 +36,11 @@ for tool in pe-symbolize stackfold flamesvg stacktop; do
   expect "capture, $tool killed: runs" 1 "$(wc -l <out)"
 done
 
-# The recorder is killed: its status is not the program's.
+# The recorder is killed before its summary (--summary FD, its first words): its status is not the program's.
 rm -rf bin
 mkdir bin
 # shellcheck disable=SC2016 # of the wrapper
-printf '#!/bin/bash\n[[ $* != *-o* ]] || "%s" "$@" 2>/dev/null\nout=$(grep -oz "[^ ]*raw.pe" /proc/$$/cmdline | tr -d "\\0")\ntruncate -s -100 "$out"\nkill -KILL $$\n' \
+printf '#!/bin/bash\n[[ $* != *-o* ]] || "%s" "${@:3}" 2>/dev/null\nout=$(grep -oz "[^ ]*raw.pe" /proc/$$/cmdline | tr -d "\\0")\ntruncate -s -100 "$out"\nkill -KILL $$\n' \
   "$(command -v pe-record)" >bin/pe-record
 chmod +x bin/pe-record
 PATH=$dir/bin:$PATH "$PE_SCRIPTS/profile_run" capture --output killed -- "$PE_WORKLOAD" shares 0.2 >out 2>err

@@ -61,8 +61,7 @@ class Recorder:
         """Its summary, once it has ended.  This does not wait: a helper that the recorder could not end may hold the pipe."""
         os.set_blocking(self._pipe, False)
         with open(self._pipe, "rb", buffering=0) as pipe:
-            data = pipe.read(_PIPE_BYTES) or b""
-        return Summary() if (self.process.returncode or 0) < 0 else read_summary(data)  # a killed one may not have written all
+            return read_summary(pipe.read(_PIPE_BYTES) or b"")
 
 
 class Recording(NamedTuple):
