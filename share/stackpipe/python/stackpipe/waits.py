@@ -201,8 +201,8 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> Recording:
             tools.show([command])
             with files.create(os.path.join(work, f"{stream}.txt")) as said:
                 recorders.append(recorder.start(tools, command, stderr=said))
-        # Each recorder writes the head of its stream once it is recording.
-        while not all(has_begun(work, stream) for stream in ("on", "off")) and all(each.process.poll() is None for each in recorders):
+        # Each recorder writes the head of its stream once it is recording.  If one fails, the other may have a better reason.
+        while any(each.process.poll() is None and not has_begun(work, stream) for stream, each in zip(("on", "off"), recorders)):
             time.sleep(_LOOK_S)
         if _NO_STACKS in messages_of(work, "off") or recorders[1].process.poll() is not None and recorders[1].summary.texts.get("result") == "denied":
             raise NoWaits("the kernel provides no stacks of waits here: run it as root, with CAP_PERFMON, or with "
