@@ -1,9 +1,7 @@
 // Tests which frames of a difference changed by more than noise, as flamediff does with one profile a side:
 // Fisher's exact test of each frame's share, Holm's correction for many tests, Newcombe's intervals
-// (libcommon/picture/statistics has the sources).
+// (painting/statistics has the sources and the constants).
 // SPDX-License-Identifier: MIT
-
-const NOISE_LEVEL = 0.04;  // as kLevel in noise.h
 
 // Stirling's series, after shifting small arguments up; the error is below 1e-10.
 function logGamma(x) {
@@ -40,8 +38,6 @@ function normalReach(probability) {
   return high;
 }
 
-const LARGE_VARIANCE = 1e4;  // above it, the normal tail is close enough
-
 // `a` and `b`: { hits, of }.  Two-sided by doubling.
 function sharePValue(a, b) {
   const [few, many] = a.hits / a.of < b.hits / b.of ? [a, b] : [b, a];
@@ -55,7 +51,7 @@ function sharePValue(a, b) {
     return Math.min(1, 2 * normalTail((many.hits - many.of * share - 0.5) / Math.sqrt(variance)));
   let sum = 1;
   let term = 1;
-  for (let x = many.hits; x < Math.min(hits, many.of) && term >= sum * 1e-12; ++x) {
+  for (let x = many.hits; x < Math.min(hits, many.of) && term >= sum * NEGLIGIBLE_TERM; ++x) {
     term *= Math.max(0, (many.of - x) * (hits - x) / ((x + 1) * (few.of - hits + x + 1)));
     sum += term;
   }

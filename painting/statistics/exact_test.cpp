@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "painting/statistics/noise_constants.h"
+
 namespace pe::painting {
 namespace {
 
@@ -24,10 +26,6 @@ struct Tail {
   double variance;  ///< of hits
 };
 
-/// Above this variance a sum would take long.  A normal distribution is close enough to give the
-/// tail within a few per cent.
-constexpr double kLargeVariance = 1e4;
-
 /// Sums the probabilities of `tail.hits` and more.  `log_first`: the logarithm of the first.
 /// `ratio(x)`: the probability of x + 1 divided by that of x.
 template <typename Ratio>
@@ -41,7 +39,7 @@ double sum_tail(const Tail& tail, double log_first, Ratio ratio) {
   for (std::uint64_t i = 0; i < last; ++i) {
     term *= std::max(0.0, ratio(tail.hits + static_cast<double>(i)));
     sum += term;
-    if (term < sum * 1e-12)
+    if (term < sum * kNegligibleTerm)
       break;
   }
   return std::exp(log_first) * sum;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "painting/statistics/exact_test.h"
+#include "painting/statistics/noise_constants.h"
 
 namespace pe::painting {
 
@@ -71,10 +72,6 @@ struct Decision {
 /// `p_values`: those of all questions that were asked.
 Decision holm(std::vector<double> p_values, double level);
 
-/// The promised level is 5 %.  The tests between runs are approximations: with a level of 5 %, they
-/// found a change in 5.1 % of 1,000 comparisons that had none.
-inline constexpr double kLevel = 0.04;
-
 /// The level for growth of costs that stops a merge (Experiment::least_growth with work).
 /// tests/bench/gate.py measured it: see figures.md there.
 inline constexpr double kGrowthLevel = 0.005;
@@ -103,7 +100,7 @@ enum class Noise : std::uint8_t {
 struct Change {
   Noise noise = Noise::kUnknown;
   /// The confidence interval of the rate's growth, in shares or counts per unit.  The intervals of
-  /// all frames hold together with probability 1 - kLevel, or 1 - 2 level()
+  /// all frames hold together with probability 1 - kNoiseLevel, or 1 - 2 level()
   /// if only growth is tested.  0 lies between the ends exactly if the
   /// change is not beyond noise.
   Interval interval;
@@ -131,7 +128,7 @@ class NoiseJudge {
   [[nodiscard]] bool has_runs() const { return degrees_ > 0; }
   [[nodiscard]] bool is_absolute() const { return !experiment_.work.empty(); }
   [[nodiscard]] double level() const {
-    return experiment_.least_growth && is_absolute() ? kGrowthLevel : kLevel;
+    return experiment_.least_growth && is_absolute() ? kGrowthLevel : kNoiseLevel;
   }
   [[nodiscard]] bool has_samples() const { return experiment_.counts_per_sample > 0; }
   [[nodiscard]] double variance_unit(const Frame& frame) const;
