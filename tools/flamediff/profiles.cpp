@@ -15,6 +15,7 @@
 #include "base/characters.h"
 #include "base/error.h"
 #include "base/io/input.h"
+#include "base/name_parts.h"
 #include "base/text.h"
 #include "folded/build_details.h"
 #include "folded/folded_reader.h"
@@ -24,18 +25,6 @@ namespace {
 
 constexpr bool is_name_character(char c) {
   return is_word(c) || c == '$' || static_cast<unsigned char>(c) >= 0x80;
-}
-
-/// Returns the position after the bracket that closes the one at `open`; npos if none does.
-std::size_t end_of_arguments(std::string_view text, std::size_t open) {
-  std::size_t depth = 0;
-  for (std::size_t at = open; at < text.size(); ++at) {
-    if (text[at] == '<')
-      ++depth;
-    else if (text[at] == '>' && text[at - 1] != '-' && --depth == 0)
-      return at + 1;
-  }
-  return std::string_view::npos;
 }
 
 /// The marks of functions that one run inlines, compiles or interprets, and the next does not.
@@ -52,24 +41,15 @@ std::string comparable(std::string_view frame) {
 }  // namespace
 
 std::string without_template_arguments(std::string_view text) {
+  NameParts parts(text);
   std::string out;
   out.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
     const bool is_open = text[at] == '<' && at > 0 &&
                          (is_name_character(text[at - 1]) || text.substr(0, at).ends_with("::"));
-    if (!is_open) {
-      out += text[at++];
-      continue;
-    }
-    if (out.ends_with("operator")) {
-      while (at < text.size() && (text[at] == '<' || text[at] == '=' || text[at] == '>'))
-        out += text[at++];
-      continue;
-    }
-    const std::size_t end = end_of_arguments(text, at);
-    if (end == std::string_view::npos)  // another scan for each bracket would take quadratic time
-      return out.append(text.substr(at));
-    out += "<...>";
+    // Other brackets are not stepped over: the arguments of functions have templates, too.
+    const std::size_t end = is_open || text[at] == 'o' ? parts.next(at) : at + 1;
+    out += is_open && end > at + 1 ? "<...>" : text.substr(at, end - at);
     at = end;
   }
   return out;

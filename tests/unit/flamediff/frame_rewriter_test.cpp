@@ -20,6 +20,7 @@ BOOST_AUTO_TEST_CASE(template_arguments_become_dots) {
       {"core::ptr::drop_in_place<alloc::vec::Vec<u8>>", "core::ptr::drop_in_place<...>"},
       {"iter::map::<u8>::next", "iter::map::<...>::next"},
       {"f<decltype(a->b)>::g", "f<...>::g"},
+      {"cooperator<int>::f", "cooperator<...>::f"},
   };
   for (const auto& [name, expected] : kNames)
     BOOST_TEST(without_template_arguments(name) == expected);
