@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "recording/child.h"
@@ -243,7 +244,8 @@ class LiveCheck {
   stream::History history_;
   stream::HeldRecords held_;
   recording::DeepPace pace_;
-  recording::MemoryBehind memory_;
+  Budget budget_;
+  recording::MemoryBehind memory_{budget_};
   recording::MappedRanges mapped_;
   Check check_;
   recording::KeptBehind behind_;
