@@ -74,55 +74,13 @@ std::optional<std::uint32_t> int_at(const objects::Image& image, std::uint64_t s
 
 /// Returns what no variable describes.
 V8Layout facts_of_v8(std::uint32_t major, std::uint32_t minor) {
-  constexpr std::uint32_t kWithPositionsFirst = 13;
   V8Layout facts{};
   facts.major = major;
   facts.minor = minor;
-  facts.script_line_offset = 24;
-  facts.script_functions = 88;
-  facts.scope_locals = 24;
-  facts.has_position_first = major >= kWithPositionsFirst;
-  facts.scope_first = facts.has_position_first ? 48 : 32;
-  facts.function_scope_type = major >= kWithPositionsFirst ? 4 : 2;
-  facts.shared_data = 8;
-  facts.interpreter_bytecodes = 8;
-  facts.function_code = major >= 12 ? 24 : 48;
-  facts.code_handle = major >= kWithPositionsFirst ? 48 : 0;
-  facts.code_alignment = 64;
-  facts.code_start = 40;
-  facts.stream_code = 8;
-  facts.kind_regexp = 3;
+  facts.has_position_first = major >= 13;
   facts.has_position_marks = major >= 14;
-  const bool has_wrapper = major >= kWithPositionsFirst;  // of SharedFunctionInfo
-  facts.deopt_literals = has_wrapper ? 3 : 2;
-  facts.deopt_function = has_wrapper ? 7 : 6;
-  facts.deopt_inlining = has_wrapper ? 8 : 7;
-  facts.deopt_exits = has_wrapper ? 9 : 8;
-  facts.deopt_first = has_wrapper ? 12 : 0;
-  facts.deopt_translations = 0;
-  if (major >= 12) {
-    facts.bytecode_positions = 24;
-    facts.bytecode_constants = 40;
-    facts.code_bytecodes = facts.code_deopt_data = 8;
-    facts.code_positions = 16;
-    facts.header_bytes = 32;
-    facts.code_flags = has_wrapper ? 52 : 48;
-    facts.code_bytes = has_wrapper ? 56 : 52;
-    return facts;
-  }
-  facts.bytecode_positions = 32;
-  facts.bytecode_constants = 16;
-  facts.code_bytecodes = facts.code_deopt_data = 16;
-  facts.code_positions = 24;
-  facts.code_flags = 48;
-  facts.header_bytes = 16;
-  facts.code_bytes = 56;
-  if (major == 10) {  // the instructions are in Code itself
-    facts.code_start = facts.stream_code = 0;
-    facts.header_bytes = 128;
-    facts.code_alignment = 32;
-    facts.code_bytes = 40;
-  }
+  for (const V8Fact& fact : kV8Facts)
+    facts.*fact.field = fact.values.at(std::clamp(major, 10U, 13U) - 10);
   return facts;
 }
 

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -61,6 +62,51 @@ struct V8Layout {
   /// are not known.
   std::uint32_t deopt_first, deopt_translations;
 };
+
+/// A field of V8Layout that no variable in the program describes.
+struct V8Fact {
+  std::uint32_t V8Layout::*field;
+  std::array<std::uint32_t, 4> values;  ///< in V8 10, 11, 12, and since 13
+};
+
+/// The comments name V8's file in src/objects and its member or constant.
+inline constexpr std::array<V8Fact, 27> kV8Facts = {{
+    {&V8Layout::script_line_offset, {24, 24, 24, 24}},  // script.tq: Script, line_offset
+    {&V8Layout::script_functions, {88, 88, 88, 88}},    // - shared_function_infos
+    {&V8Layout::scope_locals, {24, 24, 24, 24}},        // scope-info.tq: context_local_count
+    {&V8Layout::scope_first, {32, 32, 32, 48}},         // - context_local_names
+    // ScopeType::FUNCTION_SCOPE in src/common/globals.h
+    {&V8Layout::function_scope_type, {2, 2, 2, 4}},
+    // shared-function-info.tq: SharedFunctionInfo, function_data, later trusted_function_data
+    {&V8Layout::shared_data, {8, 8, 8, 8}},
+    {&V8Layout::interpreter_bytecodes, {8, 8, 8, 8}},   // - InterpreterData, bytecode_array
+    {&V8Layout::function_code, {48, 48, 24, 24}},       // js-function.tq: code, dispatch_handle
+    {&V8Layout::bytecode_positions, {32, 32, 24, 24}},  // bytecode-array.tq: source_position_table
+    {&V8Layout::bytecode_constants, {16, 16, 40, 40}},  // - constant_pool
+    // code.h: kDeoptimizationDataOrInterpreterDataOffset
+    {&V8Layout::code_bytecodes, {16, 16, 8, 8}},
+    {&V8Layout::code_deopt_data, {16, 16, 8, 8}},
+    {&V8Layout::code_positions, {24, 24, 16, 16}},  // - kPositionTableOffset
+    {&V8Layout::code_start, {0, 40, 40, 40}},       // - kInstructionStartOffset
+    {&V8Layout::code_handle, {0, 0, 0, 48}},        // - kDispatchHandleOffset
+    {&V8Layout::code_flags, {48, 48, 48, 52}},      // - kFlagsOffset
+    {&V8Layout::code_bytes, {40, 56, 52, 56}},      // - kInstructionSizeOffset
+    // In V8 10 the instructions follow Code: its kHeaderSize and kCodeAlignment.  Later they follow
+    // InstructionStream (instruction-stream.h): its kHeaderSize, kCodeOffset.
+    {&V8Layout::header_bytes, {128, 16, 32, 32}},
+    {&V8Layout::stream_code, {0, 8, 8, 8}},
+    {&V8Layout::code_alignment, {32, 64, 64, 64}},
+    {&V8Layout::kind_regexp, {3, 3, 3, 3}},  // code-kind.h: CodeKind::REGEXP
+    // deoptimization-data.h: kLiteralArrayIndex, kSharedFunctionInfoIndex (since V8 13, the one of
+    // its wrapper), kInliningPositionsIndex, kDeoptExitStartIndex, kFirstDeoptEntryIndex,
+    // kFrameTranslationIndex
+    {&V8Layout::deopt_literals, {2, 2, 2, 3}},
+    {&V8Layout::deopt_function, {6, 6, 6, 7}},
+    {&V8Layout::deopt_inlining, {7, 7, 7, 8}},
+    {&V8Layout::deopt_exits, {8, 8, 8, 9}},
+    {&V8Layout::deopt_first, {0, 0, 0, 12}},
+    {&V8Layout::deopt_translations, {0, 0, 0, 0}},
+}};
 
 class V8Heap {
  public:
