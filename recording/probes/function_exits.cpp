@@ -140,7 +140,7 @@ class Summary {
 class ExitFinder {
  public:
   ExitFinder(const objects::Image& image, const FunctionRanges& ranges, std::uint64_t svma)
-      : image_(image), ranges_(ranges), start_(svma) {}
+      : image_(image), ranges_(ranges), start_(svma), is_go_(objects::is_go_program(image)) {}
 
   FunctionExits find() {
     const auto range = ranges_.range_of(start_);
@@ -213,7 +213,8 @@ class ExitFinder {
     for (const std::uint64_t jump : code.indirect)
       add_jump(jump);
     for (const Code::Jump& jump : code.leaving) {
-      if (jump.target != start_ && is_followed(jump.target))
+      // A Go function starts again once the runtime has given it a larger stack.
+      if (jump.target == start_ ? is_go_ : is_followed(jump.target))
         continue;
       if (jump.is_conditional)
         exits_.unseen += jump.target == start_ ? 0 : 1;
@@ -231,6 +232,7 @@ class ExitFinder {
   const objects::Image& image_;
   const FunctionRanges& ranges_;
   std::uint64_t start_;
+  bool is_go_;
   /// By their starts; null: it cannot be followed.
   std::map<std::uint64_t, std::unique_ptr<FunctionCode>> functions_;
   std::vector<std::uint64_t> left_;         ///< targets of jumps that are still to be followed

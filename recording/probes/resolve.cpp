@@ -330,11 +330,6 @@ void Resolver::resolve(const std::string& text) {
     return add(text, {.kind = name.kind, .target = name.function, .offsets = {name.offset}},
                nullptr);
   ProbedFile& file = open(name.path);
-  if (name.kind == ProbeKind::kUretprobe && objects::is_go_program(file.image()))
-    throw Error(
-        fmt::format("--event: {}: {} is written in Go: a return probe replaces return addresses, "
-                    "which Go's runtime checks and moves, so it would end the program; use uprobe",
-                    in_quotes(text), file.path));
   if (name.kind == ProbeKind::kUsdt) {
     const auto known = objects::read_static_probes(file.image());
     const auto found = find_static(text, name, known);
