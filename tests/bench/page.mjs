@@ -1,5 +1,5 @@
 // Measures how quick a flame graph page is in Chromium: load, click to paint, search.
-// Usage: node page.mjs SVG...     Pages of flamesvg, flamegraph.pl or inferno.  RUNS=5.
+// Usage: node page.mjs SVG...     Pages of flamesvg, flamegraph.pl or inferno.  ROUNDS=5.
 //
 // "Click to paint" lasts from the event to the first task after the frame that the
 // browser draws in response; rasterization may continue in another thread.  Figures
@@ -15,7 +15,7 @@ import { pathToFileURL } from 'node:url';
 
 const require = createRequire(new URL('../browser/', import.meta.url));
 const { chromium } = require('playwright-core');
-const runs = Number(process.env.RUNS || 5);
+const runs = Number(process.env.ROUNDS || 5);
 const browser = await chromium.launch({
   executablePath: '/usr/bin/chromium',
   args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking',
