@@ -22,12 +22,12 @@
 #include "recording/counters/counter.h"
 #include "recording/counters/counters.h"
 #include "recording/counters/event_name.h"
+#include "recording/counters/tracefs.h"
 #include "recording/own_process.h"
 #include "recording/request.h"
 #include "recording/target_options.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/own_rights.h"
-#include "stream/records/tracepoint.h"
 #include "stream/user_copy.h"
 
 namespace pe::recording {
@@ -208,7 +208,7 @@ perf_event_attr make_attr(const Request& request, const RingPlan& plan, const st
   EventSources().set_event(attr, parsed);
   if (parsed.kind == EventName::Kind::kTracepoint) {
     attr.type = PERF_TYPE_TRACEPOINT;
-    attr.config = stream::tracepoint_id(parsed.name);
+    attr.config = tracepoint_id(parsed.name);
   }
   const auto probe = request.probes.find(event);
   if (probe != request.probes.end()) {

@@ -13,9 +13,9 @@
 #include "base/io/input.h"
 #include "base/parse_number.h"
 #include "base/text.h"
+#include "recording/counters/tracefs.h"
 #include "recording/probes/probe_name.h"
 #include "stream/records/event.h"
-#include "stream/records/tracepoint.h"
 
 namespace pe::recording {
 namespace {
@@ -106,8 +106,8 @@ std::size_t find_modifiers(const std::string& text) {
   if (first == text.npos)
     return text.npos;
   const std::string before = text.substr(0, last);
-  const bool is_tracepoint = first == last && stream::is_tracepoint_name(text) &&
-                             !is_known(before) && !parse_raw(before) &&
+  const bool is_tracepoint = first == last && is_tracepoint_name(text) && !is_known(before) &&
+                             !parse_raw(before) &&
                              !parse_modifiers(std::string_view(text).substr(last + 1));
   return is_tracepoint ? text.npos : last + 1;
 }
@@ -148,7 +148,7 @@ EventName parse_event(const std::string& text) {
   event.name = text.substr(0, letters == text.npos ? text.npos : letters - 1);
   if (letters != text.npos)
     event.modifiers = read_modifiers(text, std::string_view(text).substr(letters));
-  if (stream::is_tracepoint_name(event.name)) {
+  if (is_tracepoint_name(event.name)) {
     event.kind = EventName::Kind::kTracepoint;
   } else if (const auto raw = parse_raw(event.name)) {
     event.kind = EventName::Kind::kRaw;

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "recording/counters/event_name.h"
+#include "recording/counters/tracefs.h"
 #include "recording/probes/probe_name.h"
 #include "recording/probes/resolve.h"
 #include "recording/probes/weight.h"
@@ -73,7 +74,7 @@ namespace {
 
 std::vector<std::string> events_like(const std::string& pattern) {
   std::vector<std::string> names = recording::EventSources().event_names();
-  for (auto& more : {ready_made_names(), stream::tracepoint_names()})
+  for (auto& more : {ready_made_names(), recording::tracepoint_names()})
     names.insert(names.end(), more.begin(), more.end());
   const std::string wanted = is_pattern(pattern) ? pattern : "*" + pattern + "*";
   std::erase_if(names, [&](const std::string& name) { return !matches_pattern(wanted, name); });
@@ -117,7 +118,7 @@ std::string list_of(const std::vector<stream::TracepointField>& fields) {
 }
 
 Weight weight_of_tracepoint(const std::string& event, const std::string& name) {
-  const auto fields = stream::tracepoint_fields(event);
+  const auto fields = recording::tracepoint_fields(event);
   const auto field = std::ranges::find(fields, name, &stream::TracepointField::name);
   if (field == fields.end())
     throw Error(fmt::format("--weight: {} has no field {}; it has {}", event, in_quotes(name),
@@ -203,7 +204,7 @@ void check_filter(const std::string& event, const std::string& filter) {
   if (recording::is_probe(event) ||
       recording::parse_event(event).kind != recording::EventName::Kind::kTracepoint)
     throw Error(fmt::format("--filter: {} is not a tracepoint", event));
-  const auto fields = stream::tracepoint_fields(event);
+  const auto fields = recording::tracepoint_fields(event);
   // Fields of no tracepoint, which the kernel knows (Documentation/trace/events.rst).
   constexpr std::array<std::string_view, 6> kOthers{"cpu",  "CPU",  "comm",
                                                     "COMM", "CPUS", "stacktrace"};

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "stream/records/tracepoint.h"
+#include "recording/counters/tracefs.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view text(data, size);
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
             known.format.data() + known.format.size() > record.data() + record.size())
           std::abort();
       });
-  if (pe::stream::is_tracepoint_name(std::string(text)) &&
+  if (pe::recording::is_tracepoint_name(std::string(text)) &&
       (std::count(text.begin(), text.end(), ':') != 1 || text.find_first_of("/. \n") != text.npos ||
        text.starts_with(':') || text.ends_with(':')))
     std::abort();

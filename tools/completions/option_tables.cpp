@@ -5,8 +5,8 @@
 
 #include <cstdio>
 
-#include "base/cli/command_line.h"
 #include "base/error.h"
+#include "completions/option_table.h"
 #include "flamediff/flamediff.h"
 #include "flamesvg/flamesvg.h"
 #include "malloctrace/malloctrace.h"
@@ -22,7 +22,7 @@ int main() try {
   json.start_array();
   for (const pe::Tool* tool : {&pe::kFlamediff, &pe::kFlamesvg, &pe::kMalloctrace, &pe::kOffcpu,
                                &pe::kPeRecord, &pe::kPeSymbolize, &pe::kStackfold, &pe::kStacktop})
-    pe::write_option_table(*tool, json);
+    pe::completions::write_option_table(*tool, json);
   json.end_array();
   out.flush();
   return 0;

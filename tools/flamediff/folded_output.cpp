@@ -18,7 +18,7 @@
 #include "folded/facts.h"
 #include "folded/folded_reader.h"
 #include "folded/ordered_stacks.h"
-#include "folded/perl_line.h"
+#include "painting/perl_number.h"
 
 namespace pe::flamediff {
 namespace {
@@ -39,7 +39,7 @@ constexpr PerlName kNames[] = {
      .usage_status = 2},
 };
 
-using folded::PerlNumber;
+using painting::PerlNumber;
 
 /// The counts of a stack, or of all stacks: before and after.
 using Pair = std::array<PerlNumber, 2>;
@@ -53,7 +53,7 @@ void read_side(const std::vector<std::string>& file, std::size_t side, const Opt
                const Io& io, Sums& sums) {
   folded::FoldedReader reader(file, io.in_fd, folded::Columns::kPerlOne);
   while (const auto line = reader.next()) {
-    const PerlNumber count = folded::perl_counts(reader.text(), *line).count;
+    const PerlNumber count = painting::perl_counts(reader.text(), *line).count;
     const std::string stack =
         options.strips_hex ? folded::without_hex_numbers(line->stack) : std::string(line->stack);
     sums.stacks[stack].at(side) += count;

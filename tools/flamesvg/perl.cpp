@@ -111,7 +111,7 @@ std::string_view perl_shown_name(std::string_view name) {
 
 namespace {
 
-using folded::PerlNumber;
+using painting::PerlNumber;
 
 /// Splits as perl's split() does: without empty frames at the end.
 std::vector<std::string_view> frames_of(std::string_view stack) {
@@ -143,7 +143,7 @@ double rounded(double count) { return std::nearbyint(count); }
 
 }  // namespace
 
-void PerlFrames::add(std::string_view stack, const folded::PerlCounts& counts) {
+void PerlFrames::add(std::string_view stack, const painting::PerlCounts& counts) {
   std::optional<double> delta;
   if (counts.before) {
     delta = counts.count.minus(*counts.before);

@@ -16,8 +16,8 @@
 
 #include "base/cli/getopt_long.h"
 #include "flamesvg/options.h"
-#include "folded/perl_line.h"
 #include "painting/layout.h"
+#include "painting/perl_number.h"
 
 namespace pe::flamesvg {
 
@@ -33,13 +33,13 @@ std::string_view perl_shown_name(std::string_view name);
 //
 // The script merges a line with the line before it.  It knows a frame by its name, its depth, and
 // the sum of all counts where it ends, as printed.  If two frames share all three, which needs
-// lines that count 0, only the second is drawn.  Sums are those of perl (folded/perl_line.h).
+// lines that count 0, only the second is drawn.  Sums are those of perl (painting/perl_number.h).
 
 class PerlFrames {
  public:
   struct Frame {
     std::uint32_t depth = 0;  ///< 0: the root
-    folded::PerlNumber start, end;
+    painting::PerlNumber start, end;
     std::optional<double> delta;
     bool is_replaced = false;  ///< by a later frame that ends there
   };
@@ -47,13 +47,13 @@ class PerlFrames {
   PerlFrames() { frames_.emplace_back(); }
 
   /// Adds the next line.
-  void add(std::string_view stack, const folded::PerlCounts& counts);
+  void add(std::string_view stack, const painting::PerlCounts& counts);
   /// Ends all frames.  No line may be added afterwards.
   void finish() { close_from(0, false); }
 
   /// By node of the tree that NeighbourBuilder makes from the same lines.
   [[nodiscard]] const std::vector<Frame>& frames() const noexcept { return frames_; }
-  [[nodiscard]] const folded::PerlNumber& total() const noexcept { return position_; }
+  [[nodiscard]] const painting::PerlNumber& total() const noexcept { return position_; }
   /// At least 1.
   [[nodiscard]] double largest_delta() const noexcept { return largest_delta_; }
 
@@ -67,8 +67,8 @@ class PerlFrames {
   void open(std::string_view name, std::optional<double> delta);
 
   std::vector<Frame> frames_;
-  std::vector<Open> open_;       ///< root first
-  folded::PerlNumber position_;  ///< sum of all counts so far
+  std::vector<Open> open_;         ///< root first
+  painting::PerlNumber position_;  ///< sum of all counts so far
   /// Frames that end at position_, by name and depth, if the next line does not change it.
   std::map<std::pair<std::string, std::uint32_t>, std::size_t> closed_;
   double largest_delta_ = 1;

@@ -12,6 +12,7 @@
 #include "flamesvg/reshaper.h"
 #include "folded/facts.h"
 #include "folded/perl_line.h"
+#include "painting/perl_number.h"
 #include "painting/tree/call_tree.h"
 #include "painting/tree/tree_builder.h"
 
@@ -201,7 +202,7 @@ Profile read_as_perl(std::span<const std::string> files, const Options& options,
     auto line = folded::parse_perl_line(text, true);  // again: --reverse may have moved numbers
     if (!line)
       continue;
-    const folded::PerlCounts counts = folded::perl_counts(text, *line);
+    const painting::PerlCounts counts = painting::perl_counts(text, *line);
     if (options.palette == painting::Palette::kChain) {
       mark_wakers(line->stack, chain);
       line->stack = chain;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "offcpu/engine.h"
+#include "recording/counters/tracefs.h"
 #include "recording/own_process.h"
 #include "recording/probes/marks.h"
 #include "recording/stream/whole_stream.h"
@@ -44,7 +45,7 @@ PerfEngine::PerfEngine(const Options& options, const recording::Target& target, 
       unwound_(layout_),
       tracker_(options.choice, [this](const Wait& wait) { recording_->waits.add(wait); }) {
   if (!options.choice.states.empty())
-    state_field_ = stream::tracepoint_field(kSwitchTracepoint, "prev_state");
+    state_field_ = recording::tracepoint_field(kSwitchTracepoint, "prev_state");
 }
 
 std::uint64_t PerfEngine::first_id() const {

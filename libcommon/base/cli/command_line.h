@@ -15,7 +15,6 @@
 
 #include "base/cli/run.h"
 #include "base/error.h"
-#include "base/io/json_writer.h"
 
 namespace pe {
 
@@ -97,12 +96,5 @@ std::string perl_usage_text(const Tool& tool, const PerlName& script,
 
 /// Returns the text that --help prints; no line is wider than 80 columns.
 std::string help_text(const Tool& tool);
-
-// The options of a tool as data, from which completions for shells are generated.
-
-/// Writes a JSON object with "name", "summary", "runs_command" and "options".  The options are in
-/// the order of --help, each with "name", "letter" ("" if it has none), "value" ("FILE"; "" if it
-/// takes none), "choices" ("auto, perf"; "" if it takes others or any), "repeats" and "text".
-void write_option_table(const Tool& tool, JsonWriter& json);
 
 }  // namespace pe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/cli/command_line.h"
+#include "completions/option_table.h"
 
 #include <boost/test/unit_test.hpp>
 
@@ -35,7 +35,7 @@ constexpr pe::Tool kSized{"sized", "[FILE]...", "Sizes.", add_sized_options, tel
 BOOST_AUTO_TEST_CASE(tells_each_option_with_its_choices) {
   pe::StringOutput out;
   pe::JsonWriter json(out);
-  pe::write_option_table(kSized, json);
+  pe::completions::write_option_table(kSized, json);
   BOOST_TEST(
       out.text ==
       R"({"name":"sized","summary":"Sizes.","runs_command":false,"options":[)"

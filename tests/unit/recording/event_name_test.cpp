@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "recording/counters/tracefs.h"
 
 BOOST_AUTO_TEST_SUITE(event_name)
 
@@ -133,6 +134,12 @@ BOOST_AUTO_TEST_CASE(malformed_bits_are_refused) {
   for (const char* text : {"", "config", "config:", "config:8-7", "config:0-64", "config:0-7,",
                            "config:0-63,0", "config4:1", "config:x"})
     BOOST_TEST(!TermBits::parse(text).has_value(), text);
+}
+
+BOOST_AUTO_TEST_CASE(a_tracepoint_name_is_two_words_and_a_colon) {
+  BOOST_TEST(is_tracepoint_name("sched:sched_switch"));
+  for (const char* name : {"cycles", ":x", "x:", "a:b:c", "../../x:id", "a:../b", ""})
+    BOOST_TEST(!is_tracepoint_name(name), "accepted " << name);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,7 +3,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "stream/records/tracepoint.h"
 #include "stream/stream_reader.h"
 #include "stream/stream_writer.h"
 #include "support/memory_input.h"
@@ -98,12 +97,6 @@ BOOST_AUTO_TEST_CASE(every_known_name_is_an_event) {
   perf_event_attr attr{};
   for (const std::string& name : known_event_names())
     BOOST_TEST(set_event(attr, name), name);
-}
-
-BOOST_AUTO_TEST_CASE(a_tracepoint_name_is_two_words_and_a_colon) {
-  BOOST_TEST(is_tracepoint_name("sched:sched_switch"));
-  for (const char* name : {"cycles", ":x", "x:", "a:b:c", "../../x:id", "a:../b", ""})
-    BOOST_TEST(!is_tracepoint_name(name), "accepted " << name);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

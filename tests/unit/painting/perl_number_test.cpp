@@ -1,13 +1,13 @@
 // The expected texts are those that perl 5.36 prints.
 // SPDX-License-Identifier: MIT
-#include "folded/perl_line.h"
+#include "painting/perl_number.h"
 
 #include <boost/test/unit_test.hpp>
 
 #include <string>
 #include <vector>
 
-using pe::folded::PerlNumber;
+using pe::painting::PerlNumber;
 
 BOOST_AUTO_TEST_SUITE(perl_number)
 
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_line_has_its_counts_as_they_are_written) {
   const auto parts = pe::folded::perl_parts(line, *folded);
   BOOST_TEST(parts.before == "18446744073709551616");
   BOOST_TEST(parts.count == "007");
-  BOOST_TEST(pe::folded::perl_counts(line, *folded).before->text() == "1.84467440737096e+19");
+  BOOST_TEST(pe::painting::perl_counts(line, *folded).before->text() == "1.84467440737096e+19");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
