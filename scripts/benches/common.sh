@@ -163,7 +163,7 @@ folded_samples() {
   "$tools/pe-symbolize" --no-inline "${@:2}" "$1" 2>"$work/named-said" | "$tools/stackfold" --weight samples >"$work/folded" 2>/dev/null || :
   samples=$(sed -nE 's/.*: ([0-9]+) samples?.*/\1/p' "$work/named-said" | head -n 1)
   lost=$(sed -nE 's/.*[ ;]([0-9]+) samples? lost.*/\1/p' "$work/named-said" | head -n 1)
-  # shellcheck disable=SC2034 # of the benches
-  complete=$(awk '{ all += $NF } /__libc_start_main|;start_thread;/ { n += $NF } END { if (all) printf "%.1f\n", 100 * n / all }' "$work/folded") \
-    samples=${samples:-0} lost=${lost:-0}
+  lost=${lost:-0} complete=$(awk '{ all += $NF } /__libc_start_main|;start_thread;/ { n += $NF } END { if (all) printf "%.1f\n", 100 * n / all }' "$work/folded")
+  # pe-symbolize is silent if nothing was lost, and all has a name.
+  samples=${samples:-$(awk '{ all += $NF } END { print all + 0 }' "$work/folded")}
 }
