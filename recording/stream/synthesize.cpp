@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "base/clock.h"
-#include "recording/stream/whole_stream.h"
+#include "base/io/regular_file.h"
 #include "stream/build_records.h"
+#include "stream/proc/kallsyms.h"
 #include "stream/proc/process_table.h"
 
 namespace pe::recording {
@@ -50,6 +54,23 @@ class CodeWithReserve {
   std::optional<stream::MapsLine> made_;
 };
 
+/// Returns the address of _text in /proc/kallsyms, which distinguishes the addresses of two boots;
+/// 0 if it is hidden (kptr_restrict) or missing.
+std::uint64_t kernel_start() {
+  const auto opened = open_regular("/proc/kallsyms");
+  const auto* file = std::get_if<RegularFile>(&opened);
+  if (file == nullptr)
+    return 0;
+  // _text is among the first symbols; reading all 100,000 would cost a recorder 50 ms.
+  constexpr std::size_t kHeadBytes = 64UL * 1024;
+  std::string head(kHeadBytes, '\0');
+  head.resize(read_at(file->fd, 0, std::as_writable_bytes(std::span(head))));
+  head.resize(head.rfind('\n') + 1);
+  const auto symbols = stream::Kallsyms::parse(head);
+  const auto* kallsyms = std::get_if<stream::Kallsyms>(&symbols);
+  return kallsyms == nullptr ? 0 : kallsyms->text_start().value_or(0);
+}
+
 }  // namespace
 
 void Synthesizer::finish(std::uint32_t pid, std::uint32_t tid) {
@@ -59,7 +80,7 @@ void Synthesizer::finish(std::uint32_t pid, std::uint32_t tid) {
 }
 
 void Synthesizer::kernel() {
-  const std::uint64_t start = stream::kernel_start();
+  const std::uint64_t start = kernel_start();
   if (start == 0)
     return;
   constexpr std::uint32_t kNoPid = 0xffffffff;

@@ -19,11 +19,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/io/regular_file.h"
 #include "base/text.h"
 #include "recording/stream/file_ids.h"
 #include "recording/stream/synthesize.h"
-#include "stream/proc/kallsyms.h"
 #include "stream/proc/maps.h"
 #include "stream/records/record.h"
 #include "stream/user_copy.h"
@@ -89,28 +87,6 @@ void write_origin(stream::StreamWriter& writer, std::string_view engine) {
   writer.write_feature(stream::kFeatureClockData, clock_data());
 }
 
-}  // namespace pe::recording
-
-namespace pe::stream {
-
-std::uint64_t kernel_start() {
-  const auto opened = open_regular("/proc/kallsyms");
-  const auto* file = std::get_if<RegularFile>(&opened);
-  if (file == nullptr)
-    return 0;
-  // _text is among the first symbols; reading all 100,000 would cost a recorder 50 ms.
-  constexpr std::size_t kHeadBytes = 64UL * 1024;
-  std::string head(kHeadBytes, '\0');
-  head.resize(read_at(file->fd, 0, std::as_writable_bytes(std::span(head))));
-  head.resize(head.rfind('\n') + 1);
-  const auto symbols = Kallsyms::parse(head);
-  const auto* kallsyms = std::get_if<Kallsyms>(&symbols);
-  return kallsyms == nullptr ? 0 : kallsyms->text_start().value_or(0);
-}
-
-}  // namespace pe::stream
-
-namespace pe::recording {
 namespace {
 
 void write_lost(RecordedStream& stream, const OpenedEvent& event, std::uint64_t lost) {

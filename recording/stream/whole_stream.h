@@ -25,19 +25,6 @@ namespace pe::recording {
 /// these records.
 void write_origin(stream::StreamWriter& writer, std::string_view engine);
 
-}  // namespace pe::recording
-
-// Finds the start of the running kernel's text, which distinguishes the addresses of two boots.
-
-namespace pe::stream {
-
-/// Returns the address of _text in /proc/kallsyms; 0 if it is hidden (kptr_restrict) or missing.
-std::uint64_t kernel_start();
-
-}  // namespace pe::stream
-
-namespace pe::recording {
-
 /// Writes the stream's header, its events, and its origin, with the name of the engine that
 /// records. Throws Error if there are too many counters to distinguish several events.
 void write_head(RecordedStream& stream, std::span<const OpenedEvent> events,
