@@ -262,6 +262,7 @@ void check_command(const std::vector<std::string>& command, std::size_t cut_byte
   recording::Counters counters(wanted, target);
   LiveCheck live(counters.events().front().attr, cut_bytes, is_verbose);
   recording::TargetWatch targets({}, {});
+  counters.start();
   child.go();
   std::uint64_t last_pass_ns = 0;
   recording::Ending ending(signals, std::nullopt);
