@@ -18,7 +18,6 @@
 
 #include "base/byte_reader.h"
 #include "base/io/regular_file.h"
-#include "objects/notes.h"
 
 namespace pe::objects {
 namespace {
@@ -400,6 +399,25 @@ void for_each_symbol(const Image& image, const OnSymbol& on_symbol, std::uint64_
     if (symbols && names)
       each_of_table(image, *symbols, *names, on_symbol);
   }
+}
+
+namespace {
+
+constexpr std::uint64_t kMaxRangeBytes = 1U << 20;
+constexpr std::size_t kMaxRanges = 64;
+
+}  // namespace
+
+std::vector<std::byte> find_build_id(const Image& image, std::span<const NoteRange> ranges) {
+  std::vector<std::byte> notes;
+  for (const NoteRange& range : ranges.first(std::min(ranges.size(), kMaxRanges))) {
+    notes.resize(static_cast<std::size_t>(std::min(range.bytes, kMaxRangeBytes)));
+    if (!image.read_at(range.file_offset, notes))
+      continue;
+    if (const Bytes id = find_build_id_note(notes, range.alignment); !id.empty())
+      return {id.begin(), id.end()};
+  }
+  return {};
 }
 
 }  // namespace pe::objects

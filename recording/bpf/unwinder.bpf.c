@@ -1,7 +1,6 @@
 // The programs.  They run on a counter's samples, on switches of tasks, and when processes start
 // and end.
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-#include "recording/bpf/held.bpf.h"
 #include "recording/bpf/samples.bpf.h"
 #include "recording/bpf/wakers.bpf.h"
 

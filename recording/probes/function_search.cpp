@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "names/demangle.h"
-#include "objects/notes.h"
+#include "objects/image.h"
 #include "objects/symbol_table.h"
 #include "recording/probes/probe_name.h"
 

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "base/clock.h"
-#include "objects/notes.h"
+#include "objects/image.h"
 #include "recording/inprocess/runtime/proc_self.h"
 #include "recording/inprocess/runtime/timers.h"
 

@@ -1,7 +1,7 @@
 // Searches any bytes for the note of a build ID.  A found ID is within the bytes and not too long.
 // It is found again if the bytes end with it, and not if the bytes end within it.
 // SPDX-License-Identifier: MIT
-#include "objects/notes.h"
+#include "objects/image.h"
 
 #include <cstdlib>
 

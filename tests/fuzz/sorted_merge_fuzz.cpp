@@ -4,7 +4,7 @@
 //
 // Input: texts, with a NUL between them.
 // SPDX-License-Identifier: MIT
-#include "stackfold/merge_sorted.h"
+#include "stackfold/strip_names.h"
 
 #include <algorithm>
 #include <string>

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <boost/program_options/options_description.hpp>
 #include <boost/test/unit_test.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,7 +14,6 @@
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/options.h"
 #include "flamesvg/palette_map.h"
-#include "flamesvg/perl.h"
 #include "support/flamesvg.h"
 #include "support/svg_frames.h"
 #include "support/temp_dir.h"

@@ -18,7 +18,7 @@
 #include "folded/facts.h"
 #include "folded/folded_reader.h"
 #include "folded/ordered_stacks.h"
-#include "painting/perl_number.h"
+#include "painting/numbers.h"
 
 namespace pe::flamediff {
 namespace {

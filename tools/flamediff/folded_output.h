@@ -15,7 +15,7 @@ namespace pe::flamediff {
 extern const std::span<const PerlName> kPerlNames;
 
 /// Writes the lines of difffolded.pl, in bytewise order.  A line that is not a stack and its count
-/// becomes a stack without frames.  Counts are those of perl (painting/perl_number.h).
+/// becomes a stack without frames.  Counts are those of perl (painting/numbers.h).
 void write_as_perl(const Options& options, const Io& io);
 
 /// Reads the files of `options`, writes to io.out, and reports skipped lines.  Throws

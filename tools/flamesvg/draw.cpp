@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "flamesvg/perl.h"
+#include "flamesvg/options.h"
 #include "painting/embed.h"
 #include "painting/numbers.h"
 #include "painting/picture.h"

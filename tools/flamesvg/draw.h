@@ -11,7 +11,6 @@
 #include "flamesvg/name_attributes.h"
 #include "flamesvg/options.h"
 #include "flamesvg/palette_map.h"
-#include "flamesvg/perl.h"
 #include "flamesvg/profile.h"
 #include "painting/layout.h"
 #include "painting/times.h"

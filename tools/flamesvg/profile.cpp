@@ -12,7 +12,7 @@
 #include "flamesvg/reshaper.h"
 #include "folded/facts.h"
 #include "folded/perl_line.h"
-#include "painting/perl_number.h"
+#include "painting/numbers.h"
 #include "painting/tree/call_tree.h"
 #include "painting/tree/tree_builder.h"
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "flamesvg/options.h"
-#include "flamesvg/perl.h"
 #include "folded/folded_reader.h"
 #include "painting/times.h"
 #include "painting/tree/call_tree.h"

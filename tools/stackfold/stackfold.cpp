@@ -18,11 +18,11 @@
 #include "stackfold/exports/choice.h"
 #include "stackfold/exports/stream_profile.h"
 #include "stackfold/formats/format.h"
-#include "stackfold/merge_sorted.h"
 #include "stackfold/options.h"
 #include "stackfold/perl.h"
 #include "stackfold/refine.h"
 #include "stackfold/stream_folder.h"
+#include "stackfold/strip_names.h"
 
 namespace pe::fold {
 namespace {

@@ -1,6 +1,6 @@
 // The expected texts are those that perl 5.36 prints.
 // SPDX-License-Identifier: MIT
-#include "painting/perl_number.h"
+#include "painting/numbers.h"
 
 #include <boost/test/unit_test.hpp>
 
