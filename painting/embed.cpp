@@ -232,7 +232,9 @@ class Names {
   void append_texts(std::string& out, const CallTree& tree) const {
     std::string texts = "\n";
     for (const std::uint32_t name : order_) {
-      append_clean(texts, without_mark(tree.name_text(name)));
+      const std::string_view text = tree.name_text(name);
+      append_clean(texts,
+                   is_tail_call(text) ? text : without_mark(text));  // the page reads that mark
       texts += '\n';
     }
     append_leb128(out, texts.size());

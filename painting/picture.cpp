@@ -54,6 +54,9 @@ std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLook
       continue;
     }
     std::string detail = looks.detail(box);
+    const bool is_tail_call = looks.is_tail_call(box.node);
+    if (is_tail_call)
+      detail += "; returned by a tail call";
     const std::uint32_t repeats = looks.repeats(box.node);
     const std::string repeated = repeats > 1 ? fmt::format(" \u00d7{}", repeats) : "";
     if (repeats > 1)
@@ -71,7 +74,8 @@ std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLook
                 .right = box.right,
                 .start = start,
                 .count = count,
-                .extra = looks.extra(box.node)});
+                .extra = looks.extra(box.node),
+                .is_tail_call = is_tail_call});
   }
   for (const Tower& tower : layout.towers)
     page.deeper_frame(tower.left, tower.right,

@@ -32,6 +32,8 @@ class FrameLooks {
   [[nodiscard]] virtual std::string_view name(NodeId node) const = 0;
   /// How many frames of direct recursion the node represents.
   [[nodiscard]] virtual std::uint32_t repeats(NodeId /*node*/) const { return 1; }
+  /// Whether the function was gone when the function that it called ran.
+  [[nodiscard]] virtual bool is_tail_call(NodeId /*node*/) const { return false; }
   /// The text in brackets after the name: "1,234 samples, 12.34%".
   [[nodiscard]] virtual std::string detail(const Box& box) const = 0;
   /// Title, attributes and link of the frame; null if it has none of its own.

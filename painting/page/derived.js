@@ -104,7 +104,7 @@ class Merger {
     const place = new Uint32Array(order.length);
     order.forEach((node, at) => { place[node] = at; });
     const tree = Object.assign(new Tree(order.length), {
-      names: source.names, colors: source.colors, perOne: source.perOne, smallest: source.smallest,
+      names: source.names, colors: source.colors, tailCalls: source.tailCalls, perOne: source.perOne, smallest: source.smallest,
       leftOut: source.leftOut, largestDelta: source.largestDelta, whole: wholeOf(source),
       times: new Uint32Array(order.length),
     });

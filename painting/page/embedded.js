@@ -65,7 +65,14 @@ class PackedReader {
 
 function readNames(tree, reader, count) {
   const texts = new TextDecoder().decode(reader.take(reader.number()));
+  const TAIL_CALL = '_[t]';
   tree.names = texts.split('\n').slice(0, count);
+  tree.names.forEach((name, number) => {
+    if (!name.endsWith(TAIL_CALL))
+      return;
+    tree.names[number] = name.slice(0, -TAIL_CALL.length);
+    tree.tailCalls.add(number);
+  });
   const different = reader.number();
   const colors = reader.take(3 * different);
   const numbers = reader.planes(count - 1, different);

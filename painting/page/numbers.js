@@ -51,6 +51,10 @@ function deltaText(tree, node) {
   return '; ' + (delta > 0 ? '+' : '') + twoDecimals(100 * delta / (wholeOf(tree) / tree.perOne)) + '%';
 }
 
+function tailText(tree, node) {
+  return tree.isTailCall(node) ? '; returned by a tail call' : '';
+}
+
 // Returns the name as a frame shows it.
 function shownName(node) {
   const { tree } = view;
@@ -87,7 +91,7 @@ function describe(node) {
     return 'all (' + countText(tree.total[0]) + ', ' + (tree.total[0] === wholeOf(tree) ? '100%' : shareText(tree.total[0])) +
       deltaText(tree, 0) + ')';
   return titleOf(node) + ' (' + countText(tree.total[node]) + ', ' +
-    shareText(tree.total[node]) + deltaText(tree, node) + ')';
+    shareText(tree.total[node]) + deltaText(tree, node) + tailText(tree, node) + ')';
 }
 
 // Returns what the details line shows before the name: counts come first, because names may be long.
@@ -95,7 +99,7 @@ function countsOf(node) {
   const { tree } = view;
   if (tree.compared !== null && !tree.isGap(node))
     return comparedText(tree, node);
-  const counts = countText(tree.total[node]) + ', ' + shareText(tree.total[node]) + deltaText(tree, node);
+  const counts = countText(tree.total[node]) + ', ' + shareText(tree.total[node]) + deltaText(tree, node) + tailText(tree, node);
   if (node === 0 || tree.isGap(node))
     return counts;
   const { total, places } = orders.counted.sums();

@@ -26,7 +26,7 @@ function leftHeavy(tree) {
   const place = new Uint32Array(tree.size);
   order.forEach((node, at) => { place[node] = at; });
   const heavy = Object.assign(new Tree(tree.size), {
-    names: tree.names, colors: tree.colors, perOne: tree.perOne, smallest: tree.smallest, leftOut: tree.leftOut,
+    names: tree.names, colors: tree.colors, tailCalls: tree.tailCalls, perOne: tree.perOne, smallest: tree.smallest, leftOut: tree.leftOut,
     largestDelta: tree.largestDelta, original: order, whole: tree.whole, isFromEnds: tree.isFromEnds,
     times: tree.times && tree.times.map((_, at) => tree.times[order[at]]),
     compared: tree.compared && tree.compared.inOrder(order),

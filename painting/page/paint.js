@@ -157,7 +157,7 @@ function drawLabel(entry, node, beyond, fill, x, y, width) {
 
 function classOf(node, isDark, beyond) {
   return (isDark ? 'dark ' : '') + (view.tree.isGap(node) ? 'gap ' : '') + (matchOf(node) > 0 ? 'match ' : '') +
-    (beyond > 0 ? 'deeper ' : '') + comparedClass(view.tree, node) +
+    (beyond > 0 ? 'deeper ' : '') + (view.tree.isTailCall(node) ? 'tail ' : '') + comparedClass(view.tree, node) +
     (node < view.zoomed && isOnPath(node) ? 'above' : '');
 }
 

@@ -91,8 +91,8 @@ const timeline = {
 
 // Returns a tree of the same nodes with other own counts.
 function withOwn(tree, own) {
-  const { name, parent, depth, end, names, colors, perOne, smallest, leftOut } = tree;
-  const result = Object.assign(new Tree(0), { size: tree.size, name, parent, depth, end, names, colors, perOne, smallest, leftOut });
+  const { name, parent, depth, end, names, colors, tailCalls, perOne, smallest, leftOut } = tree;
+  const result = Object.assign(new Tree(0), { size: tree.size, name, parent, depth, end, names, colors, tailCalls, perOne, smallest, leftOut });
   result.total = Float64Array.from(own);
   result.start = new Float64Array(tree.size);
   result.addUp();

@@ -18,6 +18,7 @@ class Tree {
 
     this.names = [];
     this.colors = [];  // of each name, 0xRRGGBB
+    this.tailCalls = new Set();  // names of functions that were gone when the function that they called ran
     this.perOne = 1;
     this.smallest = 0;  // nodes with smaller counts were left out
     this.leftOut = 0;
@@ -29,6 +30,10 @@ class Tree {
     this.heights = null;  // rows of each node's callees
     this.functions = null;  // sums by name
     this.isFromEnds = false;  // stacks start with the function that ran
+  }
+
+  isTailCall(node) {
+    return this.tailCalls.has(this.name[node]);
   }
 
   // Makes the unit of counts finer by this factor.

@@ -351,7 +351,7 @@ std::optional<Background> find_background(std::string_view name) {
 }
 
 bool has_kind_mark(std::string_view name) {
-  constexpr std::string_view kMarks = "kijls";
+  constexpr std::string_view kMarks = "kijlst";
   return without_mark(name).size() < name.size() &&
          kMarks.find(name[name.size() - 2]) != std::string_view::npos;
 }
@@ -361,10 +361,14 @@ std::string_view without_mark(std::string_view name) {
   if (name.size() < kMarkSize || name[name.size() - 4] != '_' || name[name.size() - 3] != '[' ||
       name.back() != ']')
     return name;
-  constexpr std::string_view kMarks = "kijlswo";
+  constexpr std::string_view kMarks = "kijlstwo";
   if (kMarks.find(name[name.size() - 2]) == std::string_view::npos)
     return name;
   return name.substr(0, name.size() - kMarkSize);
+}
+
+bool is_tail_call(std::string_view name) {
+  return name.ends_with("_[t]") && without_mark(name).size() < name.size();
 }
 
 namespace {

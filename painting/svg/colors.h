@@ -5,7 +5,7 @@
 // `colorblind`, `hotcold` and `warm`.
 // A mark at the end of a name gives the kind of code: _[k] kernel, _[j] compiled
 // at run time (JIT), _[i] inlined, _[l] shared library, _[s] script,
-// _[w] waker, _[o] waiting (off-CPU).
+// _[t] a function that returned by a tail call, _[w] waker, _[o] waiting (off-CPU).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -122,6 +122,9 @@ bool has_kind_mark(std::string_view name);
 
 /// Returns `name` as shown: without the mark at its end.
 std::string_view without_mark(std::string_view name);
+
+/// Does its mark say that the function returned by a tail call?
+bool is_tail_call(std::string_view name);
 
 // Infers the kind of code from a frame's name: from its mark and its spelling.
 //

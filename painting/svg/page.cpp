@@ -317,6 +317,8 @@ void PageWriter::open_group(const Frame& frame) {
   open_link(extra);
   text_ += "<g";
   std::string classes = wants_white_text(frame.fill) ? "dark" : "";
+  if (frame.is_tail_call)
+    classes += classes.empty() ? "tail" : " tail";
   if (extra != nullptr) {
     for (const Attribute& a : extra->group) {
       if (a.name == "class")

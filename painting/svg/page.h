@@ -80,6 +80,7 @@ struct Frame {
   double left = 0, right = 0;     ///< edges, in pixels
   std::string_view start, count;  ///< decimal numbers: the exact edges, in counts
   const FrameExtra* extra = nullptr;
+  bool is_tail_call = false;  ///< its edge is dashed
 };
 
 /// Writes a page piece by piece.

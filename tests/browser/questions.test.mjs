@@ -366,6 +366,17 @@ test('a function\'s callers and callees are one list, and lead on', async () => 
   assert.ok(await page.locator('#side').isHidden());
 });
 
+test('a function that returned by a tail call has a dashed edge, and its tooltip says so', async () => {
+  await open('main;f_[t];g 90\nmain;h 10\n');
+  const dashes = (name) => frame(name).locator('rect').evaluate((rect) => getComputedStyle(rect).strokeDasharray);
+  assert.equal(await dashes('f'), '3px, 2px');
+  assert.equal(await dashes('g'), 'none');
+  await frame('f').hover();
+  assert.ok((await page.locator('#frames > title').textContent()).includes('returned by a tail call'));
+  await frame('g').hover();
+  assert.ok(!(await page.locator('#frames > title').textContent()).includes('tail call'));
+});
+
 test('recursion that the file folded is counted in labels', async () => {
   await open('main;f;f;f;g 90\nmain;f 10\n', '', ['--fold-recursion']);
   assert.match(await frame('f \u00d73').locator('text').textContent(), /^f \u00d73/);

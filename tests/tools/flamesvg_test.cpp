@@ -243,6 +243,14 @@ BOOST_AUTO_TEST_CASE(unresolved_frames_are_grey) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_function_that_returned_by_a_tail_call_has_a_dashed_edge) {
+  const auto r = flamesvg({}, "main;f_[t];g 3\nmain;h 1\n");
+  BOOST_TEST(r.out.find("<title>f (3 samples, 75.00%; returned by a tail call)</title>") !=
+             std::string::npos);
+  BOOST_TEST(r.out.find("<g class=\"tail\"") != std::string::npos);
+  BOOST_TEST(r.out.find("<g class=\"tail\"") == r.out.rfind("<g class=\"tail\""));
+}
+
 BOOST_AUTO_TEST_CASE(recursion_is_folded_on_request) {
   const auto r = flamesvg({"--fold-recursion"}, "main;f;f;f;g 300\nmain;f 100\n");
   BOOST_TEST(drawn(r.out) ==

@@ -251,7 +251,8 @@ void follow_perl(const CommandLine& line, Options& options) {
 }
 
 std::string_view perl_shown_name(std::string_view name) {
-  const bool is_unknown = name.ends_with("_[l]") || name.ends_with("_[o]");
+  const bool is_unknown =
+      name.ends_with("_[l]") || name.ends_with("_[o]") || name.ends_with("_[t]");
   return is_unknown ? name : painting::without_mark(name);
 }
 

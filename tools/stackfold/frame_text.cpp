@@ -135,6 +135,8 @@ std::string frame_text(std::string_view name, std::uint32_t flags, const Marks& 
     text += marks.jit ? "_[j]" : "";
   else if ((flags & stream::kSymbolScript) != 0)
     text += marks.script ? "_[s]" : "";
+  else if ((flags & stream::kSymbolTailCall) != 0 && marks.tail_call)
+    text += "_[t]";
   else if ((flags & stream::kSymbolLibrary) != 0)
     text += marks.library ? "_[l]" : "";
   return text;

@@ -122,11 +122,11 @@ void add_options(po::options_description& options) {
       ("recursive", "show a function that calls itself as one frame")                   //
       ("annotate",
        "mark frames: _[k] kernel, _[j] JIT code, _[i] inlined, _[l] shared library, _[s] "
-       "script; write facts about the recording")                            //
-      ("lines,srcline", "add source lines to names, if the input has them")  //
-      ("modules", "put the module before each name: libc.so.6`read")         //
-      ("inline", "show inlined functions, in the text of perf script")       //
-      ("context", "with --inline: add file and line to names")               //
+       "script, _[t] returned by a tail call; write facts about the recording")  //
+      ("lines,srcline", "add source lines to names, if the input has them")      //
+      ("modules", "put the module before each name: libc.so.6`read")             //
+      ("inline", "show inlined functions, in the text of perf script")           //
+      ("context", "with --inline: add file and line to names")                   //
       ("unnamed", one_of("HOW", kUnnamedTexts),
        "text of frames without a name: place, such as libc.so.6+0x1f (default), module, "
        "unknown")  //
@@ -210,7 +210,8 @@ Options read_options(const CommandLine& line) {
                    .jit = all || line.has("jit"),
                    .inlined = all,
                    .library = all,
-                   .script = all};
+                   .script = all,
+                   .tail_call = all};
   options.with_facts = all && !line.has("compat") && !line.has("to");
   if (line.has("all"))
     options.marks.kernel = options.marks.jit = true;

@@ -72,11 +72,12 @@ enum class Weight {
 
 /// The suffixes that frames get.
 struct Marks {
-  bool kernel = false;   ///< _[k]
-  bool jit = false;      ///< _[j]
-  bool inlined = false;  ///< _[i]
-  bool library = false;  ///< _[l]
-  bool script = false;   ///< _[s]
+  bool kernel = false;     ///< _[k]
+  bool jit = false;        ///< _[j]
+  bool inlined = false;    ///< _[i]
+  bool library = false;    ///< _[l]
+  bool script = false;     ///< _[s]
+  bool tail_call = false;  ///< _[t]
 };
 
 /// The text of a frame without a symbol.

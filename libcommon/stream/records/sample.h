@@ -117,9 +117,15 @@ enum SymbolFlags : std::uint32_t {
   kSymbolJit = 2,
   kSymbolInlined = 4,
   kSymbolUnresolved = 8,
-  kSymbolLibrary = 16,  ///< in a shared library, not in the program itself
-  kSymbolScript = 32,   ///< of an interpreted program
+  kSymbolLibrary = 16,   ///< in a shared library, not in the program itself
+  kSymbolScript = 32,    ///< of an interpreted program
+  kSymbolTailCall = 64,  ///< it left its frame to the function that it called last
 };
+
+/// The recorder cannot see a function that ended in a jump to another one.  pe-symbolize adds it to
+/// the call chain, as the address of the jump plus this number: an address that no code has.
+inline constexpr std::uint64_t kTailCallStart = 0x00fd'0000'0000'0000;
+inline constexpr std::uint64_t kTailCallEnd = 0x00fe'0000'0000'0000;
 
 /// A record of ours: a symbol that later LOCATION records refer to.
 struct SymbolRecord {

@@ -226,10 +226,12 @@ BOOST_AUTO_TEST_CASE(what_waits_is_blue) {
 }
 
 BOOST_AUTO_TEST_CASE(marks_are_not_shown) {
-  for (const char* name : {"f_[k]", "f_[j]", "f_[i]", "f_[w]", "f_[l]", "f_[o]"})
+  for (const char* name : {"f_[k]", "f_[j]", "f_[i]", "f_[w]", "f_[l]", "f_[o]", "f_[t]"})
     BOOST_TEST(without_mark(name) == "f");
   for (const char* name : {"f", "f_[x]", "f[k]", "_[k", ""})
     BOOST_TEST(without_mark(name) == name);
+  BOOST_TEST(pe::painting::is_tail_call("f_[t]"));
+  BOOST_TEST(!pe::painting::is_tail_call("f_[l]"));
 }
 
 BOOST_AUTO_TEST_CASE(palettes_and_backgrounds_are_known_by_name) {
