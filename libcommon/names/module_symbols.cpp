@@ -89,7 +89,8 @@ std::optional<FoundSymbol> ModuleSymbols::find_svma(std::uint64_t svma) {
   const auto [name, is_new] = names_.try_emplace(symbol->index);
   if (is_new)
     name->second = demangle(symbol->name);
-  return FoundSymbol{name->second, symbol->svma, svma - symbol->svma, symbol->has_size};
+  return FoundSymbol{name->second, symbol->svma, svma - symbol->svma, symbol->has_size,
+                     symbol->name};
 }
 
 std::optional<std::uint64_t> ModuleSymbols::svma_of(std::uint64_t file_offset) const noexcept {

@@ -40,6 +40,7 @@ struct FoundSymbol {
   std::uint64_t start_svma;  ///< of the function or variable
   std::uint64_t offset;      ///< into it, bytes
   bool has_size;             ///< as in objects::Symbol
+  std::string_view symbol;   ///< the name as in the file; lives as long as the module
 };
 
 /// One module, opened once.  The first look-up reads its symbols.  A symbol is

@@ -108,11 +108,13 @@ Resolved Resolver::resolve(Module& module, std::uint32_t pid, std::uint64_t avma
   if (found && !beyond)
     outermost.name = found->name;
   if (!outermost.name.empty())
-    return {std::move(functions), path, Unnamed::kNone};
-  outermost.name = beyond ? fmt::format("{}+{:#x}", file_name(path), *beyond)
-                          : place_name(module, pid, mapping, file_offset);
+    return {std::move(functions), path, Unnamed::kNone, 0, found ? found->start_svma : 0};
+  const auto start = beyond ? beyond : start_in_stripped(module, pid, mapping, svma);
+  outermost.name =
+      fmt::format("{}+{:#x}", file_name(path), start.value_or(svma.value_or(file_offset)));
   outermost.flags |= stream::kSymbolUnresolved;
-  return {std::move(functions), path, reason_of(module.symbols->why_unnamed())};
+  return {std::move(functions), path, reason_of(module.symbols->why_unnamed()), 0,
+          start.value_or(0)};
 }
 
 /// Returns a function of a runtime, `lines` after its first line.
@@ -127,21 +129,26 @@ Resolved Resolver::script(const stream::ScriptFunction& function, std::uint64_t 
   return {{std::move(named)}, std::move(module), Unnamed::kNone};
 }
 
-/// Returns "libc.so.6+0x27210".  The offset is the start of the function, if that is known, so a
-/// function has one frame and not one for each instruction.
-std::string Resolver::place_name(Module& module, std::uint32_t pid, const stream::Mapping& mapping,
-                                 std::uint64_t file_offset) {
-  const auto svma = module.symbols->svma_of(file_offset);
-  if (module.is_stripped && !module.ranges) {
+/// Returns the start of the function in a stripped file, if that is known: so an unnamed function
+/// has one frame and not one for each instruction.
+std::optional<std::uint64_t> Resolver::start_in_stripped(Module& module, std::uint32_t pid,
+                                                         const stream::Mapping& mapping,
+                                                         std::optional<std::uint64_t> svma) {
+  return svma && module.is_stripped ? ranges_of(module, pid, mapping).start_of(*svma)
+                                    : std::nullopt;
+}
+
+const unwind::FunctionRanges& Resolver::ranges_of(Module& module, std::uint32_t pid,
+                                                  const stream::Mapping& mapping) {
+  if (!module.ranges) {
+    const Spender::Scope scope(module.payer);
     auto opened = open_again(pid, mapping);
     auto* image = std::get_if<objects::Image>(&opened);
     if (image != nullptr)
       image->pay_by(module.payer);
     module.ranges = image != nullptr ? unwind::FunctionRanges(*image) : unwind::FunctionRanges();
   }
-  const auto start = svma && module.ranges ? module.ranges->start_of(*svma) : std::nullopt;
-  return fmt::format("{}+{:#x}", file_name(mapping.file->path),
-                     start.value_or(svma.value_or(file_offset)));
+  return *module.ranges;
 }
 
 /// Returns where the function starts that is at an address after `symbol`; nullopt if the address
@@ -164,7 +171,7 @@ std::optional<std::uint64_t> Resolver::start_after(Module& module, std::uint32_t
                           : std::nullopt;
     if (code)
       starts =
-          unwind::function_starts(code->bytes, symbol.start_svma, unwind::FunctionRanges(*image));
+          unwind::function_starts(code->bytes, symbol.start_svma, ranges_of(module, pid, mapping));
   }
   const std::uint64_t svma = symbol.start_svma + symbol.offset;
   const auto after = std::ranges::upper_bound(starts, svma);
@@ -174,6 +181,19 @@ std::optional<std::uint64_t> Resolver::start_after(Module& module, std::uint32_t
 objects::OpenResult Resolver::open_again(std::uint32_t pid, const stream::Mapping& mapping) {
   return objects::open_mapped_image(files_.query(pid, mapping).pid, mapping,
                                     objects::FileMatch::kAny, &cache_);
+}
+
+std::optional<FoundSymbol> Resolver::symbol(std::uint32_t pid, const stream::Mapping& mapping,
+                                            std::uint64_t svma) {
+  Module& module = module_of(pid, mapping);
+  if (module.is_free)
+    return module.symbols->find_svma(svma);
+  const Spender::Scope scope(module.payer);
+  return module.symbols->find_svma(svma);
+}
+
+Spender Resolver::new_payer(uid_t owner) {
+  return payer_of(kFirstFile + static_cast<std::uint32_t>(owners_.size()), owner);
 }
 
 std::optional<Function> Resolver::data(std::uint32_t pid, std::uint64_t avma,

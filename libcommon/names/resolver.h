@@ -57,6 +57,7 @@ struct Resolved {
   std::string module;  ///< "[kernel.kallsyms]", "[vdso]", or path of the file, perf map or jitdump
   Unnamed unnamed;
   std::uint32_t payer = 0;  ///< the target of Resolver::budget() that pays for the names; 0: none
+  std::uint64_t start_svma = 0;  ///< of the function in its file; 0: not known
 };
 
 /// The number of lines in symbol files that were malformed or exceeded a limit.
@@ -95,6 +96,23 @@ class Resolver {
   /// symbols the place in its file, "prog+0x4010".  `code` is the nearest mapping of a file below
   /// `avma`: data follows the code of its file.  Returns nullopt for memory of no file.
   std::optional<Function> data(std::uint32_t pid, std::uint64_t avma, const stream::Mapping& code);
+
+  /// Returns the symbol of the code at `svma` of a mapped file; its views live as long as this.
+  std::optional<FoundSymbol> symbol(std::uint32_t pid, const stream::Mapping& mapping,
+                                    std::uint64_t svma);
+  /// Opens the file of a mapping again, for its contents.  Two files with the same file_key() have
+  /// the same contents.
+  objects::OpenResult open_again(std::uint32_t pid, const stream::Mapping& mapping);
+  std::pair<const stream::MappedFile*, std::uint32_t> file_key(std::uint32_t pid,
+                                                               const stream::Mapping& mapping) {
+    return files_.query(pid, mapping).key();
+  }
+  /// Returns the functions of the file of a mapping; valid as long as this.
+  const unwind::FunctionRanges& ranges(std::uint32_t pid, const stream::Mapping& mapping) {
+    return ranges_of(module_of(pid, mapping), pid, mapping);
+  }
+  /// Returns who pays for the contents of a file of that owner.
+  Spender new_payer(uid_t owner);
 
   /// `recorded_start` is the start of the kernel in the recording; 0 if it is not recorded.
   Resolved kernel(std::uint64_t address, std::uint64_t recorded_start);
@@ -148,7 +166,7 @@ class Resolver {
     /// The names of `inlines`, by the place of their linkage name in memory.
     std::unordered_map<const char*, std::string> demangled;
     bool is_stripped = false;                      ///< except for exported symbols
-    std::optional<unwind::FunctionRanges> ranges;  ///< of a stripped file, once needed
+    std::optional<unwind::FunctionRanges> ranges;  ///< once needed
     /// The starts of other functions after symbols without a size, by their svma.
     std::map<std::uint64_t, std::vector<std::uint64_t>> starts_after = {};
     std::unique_ptr<ModuleSymbols> data;  ///< its variables, once needed
@@ -182,12 +200,14 @@ class Resolver {
   using SharedModule = std::shared_ptr<Module>;
   Module& module_of(std::uint32_t pid, const stream::Mapping& mapping);
   SharedModule open(SharedModule module, pid_t pid, const stream::Mapping& mapping);
-  std::string place_name(Module& module, std::uint32_t pid, const stream::Mapping& mapping,
-                         std::uint64_t file_offset);
+  std::optional<std::uint64_t> start_in_stripped(Module& module, std::uint32_t pid,
+                                                 const stream::Mapping& mapping,
+                                                 std::optional<std::uint64_t> svma);
+  const unwind::FunctionRanges& ranges_of(Module& module, std::uint32_t pid,
+                                          const stream::Mapping& mapping);
   std::optional<std::uint64_t> start_after(Module& module, std::uint32_t pid,
                                            const stream::Mapping& mapping,
                                            const FoundSymbol& symbol);
-  objects::OpenResult open_again(std::uint32_t pid, const stream::Mapping& mapping);
   void read(Module& module, objects::OpenResult opened, const std::string& path);
   void say_refused(const stream::MappedFile& file);
   static void give_up(Module& module);

@@ -123,13 +123,16 @@ std::string_view with_call_chain(const Record& attr_record, RecordBuilder& build
   return builder.finish();
 }
 
-std::string_view replace_user_copy(const Record& record, const Sample& sample,
-                                   std::span<const std::uint64_t> chain, RecordBuilder& builder,
-                                   std::size_t& left_out) {
+namespace {
+
+/// Returns the record with `chain` in place of the call chain, and without the bytes of `dropped`.
+std::string_view replace(const Record& record, RecordPart old_chain, RecordPart dropped,
+                         std::span<const std::uint64_t> chain, RecordBuilder& builder,
+                         std::size_t& left_out) {
   const Bytes bytes = record.bytes;
-  const Bytes before = bytes.first(sample.callchain_part.begin).subspan(sizeof(perf_event_header));
-  const Bytes between = bytes.first(sample.user_part.begin).subspan(sample.callchain_part.end);
-  const Bytes behind = bytes.subspan(sample.user_part.end);
+  const Bytes before = bytes.first(old_chain.begin).subspan(sizeof(perf_event_header));
+  const Bytes between = bytes.first(dropped.begin).subspan(old_chain.end);
+  const Bytes behind = bytes.subspan(dropped.end);
   const std::size_t others =
       sizeof(perf_event_header) + before.size() + kWordBytes + between.size() + behind.size();
   // The rest is shorter than the original record.  That record had a chain count of its own, or 8
@@ -144,6 +147,21 @@ std::string_view replace_user_copy(const Record& record, const Sample& sample,
       .add_bytes(text_of(between))
       .add_bytes(text_of(behind));
   return builder.finish();
+}
+
+}  // namespace
+
+std::string_view replace_user_copy(const Record& record, const Sample& sample,
+                                   std::span<const std::uint64_t> chain, RecordBuilder& builder,
+                                   std::size_t& left_out) {
+  return replace(record, sample.callchain_part, sample.user_part, chain, builder, left_out);
+}
+
+std::string_view replace_call_chain(const Record& record, const Sample& sample,
+                                    std::span<const std::uint64_t> chain, RecordBuilder& builder) {
+  const RecordPart nothing{record.bytes.size(), record.bytes.size()};
+  std::size_t left_out = 0;
+  return replace(record, sample.callchain_part, nothing, chain, builder, left_out);
 }
 
 void hold_trimmed(const Record& record, const Sample& sample, HeldRecords& held) {

@@ -62,6 +62,11 @@ std::string_view replace_user_copy(const Record& record, const Sample& sample,
                                    std::span<const std::uint64_t> chain, RecordBuilder& builder,
                                    std::size_t& left_out);
 
+/// Returns the record of `sample` with another call chain.  As many entries at the root as exceed a
+/// record are left out.  The view is valid until `builder` starts another record.
+std::string_view replace_call_chain(const Record& record, const Sample& sample,
+                                    std::span<const std::uint64_t> chain, RecordBuilder& builder);
+
 /// Holds a sample without the unused room for a deeper stack: a thread's stack often has a few KiB,
 /// the room 64.  Sample::has_full_copy() does not change.
 void hold_trimmed(const Record& record, const Sample& sample, HeldRecords& held);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "base/parse_number.h"
 #include "base/text.h"
@@ -127,11 +128,12 @@ std::vector<std::string> RuntimeAdvice::lines(Recorder recorder) const {
   return lines;
 }
 
-void Annotator::annotate(const stream::Session& session, const stream::Sample& sample,
-                         std::uint16_t misc) {
+std::span<const std::uint64_t> Annotator::annotate(const stream::Session& session,
+                                                   const stream::Sample& sample,
+                                                   std::uint16_t misc) {
   counts_.begin_sample();
   Named& named = named_of(sample.pid);
-  const auto& chain = chains_.follow(sample, misc, [&](const stream::CallChainEntry& entry) {
+  auto& chain = chains_.follow(sample, misc, [&](const stream::CallChainEntry& entry) {
     Place& place = (entry.is_kernel ? kernel_ : named)[entry.lookup_address];
     if (!place)
       place = name(session, sample.pid, entry);
@@ -141,6 +143,97 @@ void Annotator::annotate(const stream::Session& session, const stream::Sample& s
     counts_.count(place.unnamed, place.module);
   if (sample.data_address != 0 && session.event()->unit == "ns")
     name_data(session, sample.pid, sample.data_address & ~stream::kEndOfThreadBit);
+  chain_.clear();
+  if (tail_calls_ && sample.has_callchain &&
+      find_gaps(session, sample.pid, chain.found, chain.shared, chain.extra))
+    fill(session, sample, misc, chain.extra);
+  return chain_;
+}
+
+/// Returns what is between the innermost frame of an allocation and the allocator, which call
+/// chains of allocations do not have.
+TailCalls::Between* Annotator::gap_of_allocation(const stream::Session& session, std::uint32_t pid,
+                                                 const std::vector<Place>& outermost_first) {
+  const std::string& unit = session.event()->unit;
+  const stream::AddressSpace* space = session.processes().space(pid);
+  if ((unit != "bytes" && unit != "allocations") || outermost_first.empty() || space == nullptr ||
+      outermost_first.back().code.callee == 0)
+    return nullptr;
+  return &tail_calls_->before_allocator(pid, *space, outermost_first.back().code);
+}
+
+/// Completes the gaps of a chain whose outermost ones are known.  Returns whether frames are to be
+/// inserted.
+bool Annotator::find_gaps(const stream::Session& session, std::uint32_t pid,
+                          const std::vector<Place>& outermost_first, std::size_t shared,
+                          Gaps& gaps) {
+  gaps.resize(std::min(shared, gaps.size()));
+  for (std::size_t i = gaps.size(); i < outermost_first.size(); ++i) {
+    const TailCalls::Code inner = outermost_first[i].code;
+    const TailCalls::Code caller = i > 0 ? outermost_first[i - 1].code : TailCalls::Code{};
+    const stream::AddressSpace* space =
+        TailCalls::may_differ(caller, inner) ? session.processes().space(pid) : nullptr;
+    gaps.push_back(space != nullptr ? &tail_calls_->between(pid, *space, caller, inner) : nullptr);
+  }
+  if (gaps.size() == outermost_first.size())
+    gaps.push_back(gap_of_allocation(session, pid, outermost_first));
+  bool has_frames = false;
+  for (TailCalls::Between* gap : gaps)
+    if (gap != nullptr) {
+      has_frames = has_frames || !gap->frames.empty();
+      tail_call_counts_.unknown += gap->is_unknown ? 1 : 0;
+    }
+  return has_frames;
+}
+
+/// Makes a chain with the frames in the gaps.  A frame before a mark does not continue after it.
+void Annotator::fill(const stream::Session& session, const stream::Sample& sample,
+                     std::uint16_t misc, const Gaps& gaps) {
+  stream::detail::ChainWalk walk(stream::detail::is_in_kernel(misc));
+  std::size_t left = gaps.size();
+  TailCalls::Between* gap = gaps[--left];  // after the innermost frame
+  std::uint64_t innermost = 1;             // the first address is exact, others have one more
+  for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
+    const std::uint64_t word = sample.callchain[i];
+    const bool is_frame = walk.take(word).has_value();
+    const bool is_after_innermost = left + 1 == gaps.size();
+    std::size_t inserted = 0;
+    if (is_frame && gap != nullptr)
+      for (TailCalls::Frame& frame : gap->frames) {
+        if (frame.word == 0)
+          frame.word = chain_word(session, sample.pid, frame);
+        chain_.push_back(frame.word - (is_after_innermost ? std::exchange(innermost, 0) : 0));
+        ++inserted;
+      }
+    tail_call_counts_.inserted += inserted;
+    chain_.push_back(word + (is_after_innermost && inserted > 0 ? 1 : 0));
+    if (is_frame || !is_after_innermost)
+      gap = is_frame && left > 0 ? gaps[--left] : nullptr;
+  }
+}
+
+/// Names a frame that is inserted, and returns its word in the chain.
+std::uint64_t Annotator::chain_word(const stream::Session& session, std::uint32_t pid,
+                                    const TailCalls::Frame& frame) {
+  const std::uint64_t address = stream::kTailCallStart + frame.avma;
+  Place& place = named_of(pid)[address];
+  if (place)
+    return address + 1;
+  place.module = 0;
+  const stream::Mapping* mapping = session.processes().find(pid, frame.avma);
+  ids_.clear();
+  if (frame.avma == 0 || mapping == nullptr) {
+    ids_.push_back(symbol_id({"[tail calls]", stream::kSymbolTailCall}, ""));
+  } else {
+    names::Resolved resolved = resolver_.user(pid, frame.avma, mapping);
+    if (frame.is_start)  // which functions were inlined where it jumped is not known
+      resolved.functions.erase(resolved.functions.begin(), resolved.functions.end() - 1);
+    resolved.functions.back().flags |= stream::kSymbolTailCall;
+    for (const names::Function& function : resolved.functions)
+      ids_.push_back(symbol_id(function, resolved.module, resolved.payer));
+  }
+  writer_.write_location(pid, address, ids_);
+  return address + 1;
 }
 
 void Annotator::forget(const stream::MappingChange& change) {
@@ -151,8 +244,12 @@ void Annotator::forget(const stream::MappingChange& change) {
   locks_.erase(locks_.lower_bound({change.pid, change.start}),
                locks_.lower_bound({change.pid, change.end}));
   process->second->erase_if([&](std::uint64_t address, const Place& /*place*/) {
-    return address >= change.start && address < change.end;
+    const bool is_inserted = address >= stream::kTailCallStart && address < stream::kTailCallEnd;
+    const std::uint64_t avma = address - (is_inserted ? stream::kTailCallStart : 0);
+    return avma >= change.start && avma < change.end;
   });
+  if (tail_calls_)
+    tail_calls_->forget(change);
 }
 
 Annotator::Named& Annotator::named_of(std::uint32_t pid) {
@@ -178,7 +275,11 @@ Annotator::Place Annotator::name(const stream::Session& session, std::uint32_t p
   for (const names::Function& function : resolved.functions)
     ids_.push_back(symbol_id(function, resolved.module, resolved.payer));
   writer_.write_location(entry.is_kernel ? stream::kKernelPid : pid, entry.lookup_address, ids_);
-  return {counts_.module_number(resolved.module), resolved.unnamed};
+  Place place{counts_.module_number(resolved.module), resolved.unnamed};
+  if (tail_calls_ && mapping != nullptr && mapping->start < stream::kTailCallStart &&
+      !mapping->file->is_anonymous())
+    place.code = tail_calls_->code_at(pid, entry.lookup_address, *mapping, resolved.start_svma);
+  return place;
 }
 
 /// Names the lock that a thread waited for, if that is a variable of a file.
@@ -241,6 +342,18 @@ std::uint64_t Annotator::symbol_id(const names::Function& function, const std::s
   return item->second;
 }
 
+std::string describe(const TailCallCounts& counts) {
+  std::string text;
+  if (counts.unknown > 0)
+    text = fmt::format(
+        "{} entered functions that are missing from the stacks, whose jumps could not be followed",
+        plural(counts.unknown, "call"));
+  if (counts.without_room > 0)
+    text += fmt::format("{}functions before tail calls did not fit the records of {}",
+                        text.empty() ? "" : "; ", plural(counts.without_room, "sample"));
+  return text;
+}
+
 CopiedStacks::Outcome CopiedStacks::walk(const stream::Record& record) {
   unwinder_.follow();
   if (record.type == stream::kRecordHeaderAttr)
@@ -265,7 +378,10 @@ CopiedStacks::Outcome CopiedStacks::walk(const stream::Record& record) {
   left_out_ += left_out;
   Outcome outcome{stream::view_record(std::as_bytes(std::span(replaced))), sample};
   outcome.sample->has_callchain = true;
-  outcome.sample->callchain = stream::U64View(std::as_bytes(chain.first(chain.size() - left_out)));
+  const auto written = std::as_bytes(chain.first(chain.size() - left_out));
+  outcome.sample->callchain = stream::U64View(written);
+  const std::size_t begin = outcome.sample->callchain_part.begin;
+  outcome.sample->callchain_part.end = begin + sizeof(std::uint64_t) + written.size();
   return outcome;
 }
 

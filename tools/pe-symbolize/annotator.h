@@ -9,7 +9,9 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,6 +21,7 @@
 #include "base/address_map.h"
 #include "languages/registry.h"
 #include "names/resolver.h"
+#include "pe-symbolize/tail_calls.h"
 #include "stream/proc/process_table.h"
 #include "stream/records/callchain.h"
 #include "stream/session.h"
@@ -55,18 +58,40 @@ class RuntimeAdvice {
   std::map<std::uint32_t, Process> processes_;
 };
 
+/// The frames that were inserted for functions that ended in a jump.
+struct TailCallCounts {
+  std::uint64_t inserted = 0;
+  std::uint64_t unknown = 0;       ///< calls after which it is not known which functions ran
+  std::uint64_t without_room = 0;  ///< samples whose frames did not fit their records
+};
+/// "3 calls entered functions that are missing ...", for the closing line; empty if there are
+/// none.
+std::string describe(const TailCallCounts& counts);
+
 class Annotator {
  public:
-  /// `writer` and `resolver` must outlive this.  `simplify` shortens symbols by simplify_name().
-  Annotator(stream::StreamWriter& writer, names::Resolver& resolver, bool simplify = false)
-      : writer_(writer), resolver_(resolver), simplify_(simplify) {}
+  struct Choice {
+    bool simplify_names = false;  ///< by simplify_name()
+    bool tail_calls = true;       ///< insert functions that ended in a jump
+  };
+  /// `writer` and `resolver` must outlive this.
+  Annotator(stream::StreamWriter& writer, names::Resolver& resolver, Choice choice)
+      : writer_(writer), resolver_(resolver), simplify_(choice.simplify_names) {
+    if (choice.tail_calls)
+      tail_calls_.emplace(resolver);
+  }
 
-  /// Resolves every frame of the sample that has not been resolved yet.
-  void annotate(const stream::Session& session, const stream::Sample& sample, std::uint16_t misc);
+  /// Resolves every frame of the sample that has not been resolved yet.  Returns the call chain
+  /// with the functions that ended in a jump; empty if it needs none.  Valid until the next call.
+  std::span<const std::uint64_t> annotate(const stream::Session& session,
+                                          const stream::Sample& sample, std::uint16_t misc);
+  /// The frames of the last chain did not fit the record.
+  void count_without_room() noexcept { ++tail_call_counts_.without_room; }
   /// Symbols in a range of a process are no longer valid.
   void forget(const stream::MappingChange& change);
 
   [[nodiscard]] const names::FrameCounts& counts() const noexcept { return counts_; }
+  [[nodiscard]] const TailCallCounts& tail_calls() const noexcept { return tail_call_counts_; }
   [[nodiscard]] const RuntimeAdvice& advice() const noexcept { return advice_; }
 
  private:
@@ -75,6 +100,7 @@ class Annotator {
     static constexpr std::uint32_t kNoModule = std::numeric_limits<std::uint32_t>::max();
     std::uint32_t module = kNoModule;  ///< its number in counts_
     names::Unnamed unnamed = names::Unnamed::kNone;
+    TailCalls::Code code = {};
     explicit operator bool() const noexcept { return module != kNoModule; }
   };
   using Named = AddressMap<Place>;  ///< by look-up address
@@ -84,13 +110,27 @@ class Annotator {
              const stream::CallChainEntry& entry);
   Place name_unmapped(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
   void name_data(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
+  /// What is between each frame of a chain and its caller, the outermost first, and then after the
+  /// innermost frame; null: nothing.
+  using Gaps = std::vector<TailCalls::Between*>;
+  bool find_gaps(const stream::Session& session, std::uint32_t pid,
+                 const std::vector<Place>& outermost_first, std::size_t shared, Gaps& gaps);
+  TailCalls::Between* gap_of_allocation(const stream::Session& session, std::uint32_t pid,
+                                        const std::vector<Place>& outermost_first);
+  void fill(const stream::Session& session, const stream::Sample& sample, std::uint16_t misc,
+            const Gaps& gaps);
+  std::uint64_t chain_word(const stream::Session& session, std::uint32_t pid,
+                           const TailCalls::Frame& frame);
   std::uint64_t symbol_id(const names::Function& function, const std::string& module,
                           std::uint32_t payer = 0);
 
   stream::StreamWriter& writer_;
   names::Resolver& resolver_;
   bool simplify_;
-  stream::ChainMemory<Place> chains_;
+  std::optional<TailCalls> tail_calls_;  ///< nullopt: not wanted
+  TailCallCounts tail_call_counts_;
+  std::vector<std::uint64_t> chain_;  ///< with tail calls
+  stream::ChainMemory<Place, Gaps> chains_;
   Named kernel_;
   boost::unordered_flat_map<std::uint32_t, std::unique_ptr<Named>> processes_;
   std::unordered_map<std::string, std::uint64_t> symbol_ids_;

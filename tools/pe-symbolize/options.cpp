@@ -14,6 +14,7 @@ void add_options(boost::program_options::options_description& options) {
       ("lines", "add the source file and line of each frame")                       //
       ("simplify-names", "shorten C++ names: std::string, std::vector<T>, f<...>")  //
       ("no-continue", "do not complete stacks deeper than their copy")              //
+      ("no-tail-calls", "do not add functions that ended in a jump to another")     //
       ("stats", "print the number of unnamed frames by module and reason");
 }
 
@@ -23,6 +24,7 @@ Options read_options(const CommandLine& line) {
   return {.detail = {.inlined = !line.has("no-inline"), .lines = line.has("lines")},
           .may_continue = !line.has("no-continue"),
           .simplify_names = line.has("simplify-names"),
+          .tail_calls = !line.has("no-tail-calls"),
           .with_statistics = line.has("stats")};
 }
 

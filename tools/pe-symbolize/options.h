@@ -11,6 +11,7 @@ struct Options {
   names::Detail detail;
   bool may_continue = true;      ///< continue stacks that are deeper than their copy
   bool simplify_names = false;   ///< of functions in C++, Rust and D
+  bool tail_calls = true;        ///< insert functions that ended in a jump
   bool with_statistics = false;  ///< of frames without a symbol
 };
 

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <limits>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "base/cli/run.h"
 #include "base/error.h"
@@ -13,6 +17,7 @@
 #include "pe-symbolize/annotator.h"
 #include "pe-symbolize/debuginfod.h"
 #include "pe-symbolize/options.h"
+#include "stream/user_copy.h"
 
 namespace pe {
 namespace {
@@ -77,11 +82,65 @@ void follow_compiler(const Session& session, std::uint64_t time_ns, symbolize::A
   });
 }
 
+/// Writes `chain` in place of the sample's; false if it does not fit.
+bool replace_chain(symbolize::CopiedStacks::Outcome& walked, std::span<const std::uint64_t> chain,
+                   stream::RecordBuilder& builder) {
+  constexpr std::size_t kMaxRecordBytes = std::numeric_limits<std::uint16_t>::max() - 7;
+  const std::size_t more =
+      chain.size_bytes() - std::min(chain.size_bytes(), walked.sample->callchain.bytes().size());
+  if (walked.record.bytes.size() + more > kMaxRecordBytes)
+    return false;
+  const auto changed = stream::replace_call_chain(walked.record, *walked.sample, chain, builder);
+  walked.record = stream::view_record(std::as_bytes(std::span(changed)));
+  return true;
+}
+
+/// Removes what an earlier pass inserted.
+void remove_tail_calls(const Session& session, symbolize::CopiedStacks::Outcome& walked,
+                       stream::RecordBuilder& builder) {
+  const stream::U64View words = walked.sample->callchain;
+  std::vector<std::uint64_t> chain;
+  bool is_innermost = false;  // the next frame becomes it, and its address exact
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_inserted = words[i] >= stream::kTailCallStart && words[i] <= stream::kTailCallEnd;
+    const bool is_first =
+        chain.empty() || chain.back() >= static_cast<std::uint64_t>(PERF_CONTEXT_MAX);
+    if (!is_inserted)
+      chain.push_back(words[i] - (std::exchange(is_innermost, false) ? 1 : 0));
+    else if (is_first)
+      is_innermost = true;
+  }
+  if (chain.size() == words.size() || !replace_chain(walked, chain, builder))
+    return;
+  if (const auto again = stream::parse_sample(walked.record, session.event()->attr))
+    walked.sample = again;
+}
+
+/// Writes the symbols of samples, and changes their call chains.
+class SampleAnnotator {
+ public:
+  explicit SampleAnnotator(symbolize::Annotator& annotator) : annotator_(annotator) {}
+
+  /// The record's views are valid until the next call.
+  void annotate(const Session& session, symbolize::CopiedStacks::Outcome& walked,
+                std::uint16_t misc) {
+    remove_tail_calls(session, walked, removed_);
+    const auto chain = annotator_.annotate(session, *walked.sample, misc);
+    if (!chain.empty() && !replace_chain(walked, chain, inserted_))
+      annotator_.count_without_room();
+  }
+
+ private:
+  symbolize::Annotator& annotator_;
+  stream::RecordBuilder removed_, inserted_;
+};
+
 /// Forwards every record, with symbols before the samples that need them.  Returns whether the
 /// input had symbols already.
 bool annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Annotator& annotator,
                   names::Resolver& resolver, symbolize::CopiedStacks& stacks) {
   bool had_symbols = false;
+  SampleAnnotator samples(annotator);
   while (const auto record = session.next()) {
     had_symbols = had_symbols || record->is_ours();
     if (record->is_ours() || record->is_compressed())
@@ -95,9 +154,9 @@ bool annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Ann
       if (is_sample)
         follow_compiler(session, time_ns, annotator, resolver);
     }
-    const auto walked = stacks.walk(*record);
+    auto walked = stacks.walk(*record);
     if (walked.sample && !stream::span_event(session.event()->name))  // else a mark
-      annotator.annotate(session, *walked.sample, record->misc);
+      samples.annotate(session, walked, record->misc);
     if (record->type == stream::kRecordFinishedRound) {
       writer.write_finished_round();  // we write the end of a round ourselves
       writer.flush();                 // downstream tools see a live recording round by round
@@ -171,7 +230,9 @@ int work(const CommandLine& line, Io& io) {
   const auto servers = symbolize::Debuginfod::from_environment({.progress = shown_by(progress)});
   names::Resolver resolver([&io](const std::string& what) { io.note(what); }, options.detail,
                            "/proc/kallsyms", search_with(servers.get()));
-  symbolize::Annotator annotator(writer, resolver, options.simplify_names);
+  symbolize::Annotator annotator(
+      writer, resolver,
+      {.simplify_names = options.simplify_names, .tail_calls = options.tail_calls});
   symbolize::CopiedStacks stacks(session, resolver, options.may_continue);
   const bool had_symbols = annotate_all(session, writer, annotator, resolver, stacks);
   progress.clear();
@@ -187,8 +248,8 @@ int work(const CommandLine& line, Io& io) {
       advise(session, annotator, resolver, servers != nullptr, io);
     report(session,
            {stacks.report(), had_symbols ? "" : names::describe(annotator.counts()),
-            describe_doubts(resolver.doubtful_files()), names::describe(resolver.skipped_lines()),
-            describe(servers.get())},
+            symbolize::describe(annotator.tail_calls()), describe_doubts(resolver.doubtful_files()),
+            names::describe(resolver.skipped_lines()), describe(servers.get())},
            input, io);
   }
   if (!damage.empty())

@@ -24,11 +24,11 @@ agree() {  # LABEL SAMPLES PIPE|FILE COMMAND...
   local counts
   if [ "$3" = pipe ]; then
     record_by_perf -m 8M --call-graph dwarf,65528 -F 997 -e cpu-clock -o - -- "${@:4}" >"$dir/perf.data" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
-    pe-symbolize -q <"$dir/perf.data" >"$dir/our.pe" 2>>"$dir/err" || fail "$1: $(cat "$dir/err")"
+    pe-symbolize -q --no-tail-calls <"$dir/perf.data" >"$dir/our.pe" 2>>"$dir/err" || fail "$1: $(cat "$dir/err")"
     perf script -i - --no-inline --ns -F tid,time,ip,dso <"$dir/perf.data" >"$dir/perf.txt" 2>/dev/null
   else
     record_by_perf -m 8M --call-graph dwarf,65528 -F 997 -e cpu-clock -o "$dir/perf.data" -- "${@:4}" 2>"$dir/err" || fail "$1: $(cat "$dir/err")"
-    pe-symbolize -q "$dir/perf.data" >"$dir/our.pe" 2>>"$dir/err" || fail "$1: $(cat "$dir/err")"
+    pe-symbolize -q --no-tail-calls "$dir/perf.data" >"$dir/our.pe" 2>>"$dir/err" || fail "$1: $(cat "$dir/err")"
     perf script -i "$dir/perf.data" --no-inline --ns -F tid,time,ip,dso >"$dir/perf.txt" 2>/dev/null
   fi
   python3 "$compare" "$dir/our.pe" "$dir/perf.txt" >"$dir/verdict" || fail "$1: $(cat "$dir/verdict")"

@@ -14,8 +14,10 @@ Places::Places(Profile& profile) : profile_(profile), unknown_(profile.place({},
 
 void Places::add_symbol(const stream::SymbolRecord& symbol) {
   has_lines_ = has_lines_ || symbol.line > 0;
-  lines_of_symbols_[symbol.id] = {
-      profile_.function(symbol.name, symbol.file, symbol.module, symbol.flags), symbol.line};
+  // Profiles do not distinguish frames that returned by a tail call.
+  const std::uint32_t flags = symbol.flags & ~std::uint32_t{stream::kSymbolTailCall};
+  lines_of_symbols_[symbol.id] = {profile_.function(symbol.name, symbol.file, symbol.module, flags),
+                                  symbol.line};
 }
 
 std::size_t Places::add_location(const stream::LocationRecord& location) {
@@ -59,12 +61,15 @@ std::string_view Places::variable(std::uint32_t pid, std::uint64_t address) {
 Index Places::make(std::uint32_t pid, const stream::CallChainEntry& entry,
                    const std::vector<Line>& lines, const stream::ProcessTable& processes) {
   has_made_up_ = has_made_up_ || lines.empty();
-  exports::Place place{.address = entry.lookup_address};
+  const bool is_inserted =
+      entry.lookup_address >= stream::kTailCallStart && entry.lookup_address < stream::kTailCallEnd;
+  const std::uint64_t address = entry.lookup_address - (is_inserted ? stream::kTailCallStart : 0);
+  exports::Place place{.address = address};
   if (entry.is_kernel) {
     place.mapping = profile_.kernel_mapping();
     place.flags = stream::kSymbolKernel;
-  } else if (const stream::Mapping* mapping = processes.find(pid, entry.lookup_address)) {
-    std::tie(place.mapping, place.address) = profile_.map(*mapping, entry.lookup_address);
+  } else if (const stream::Mapping* mapping = processes.find(pid, address)) {
+    std::tie(place.mapping, place.address) = profile_.map(*mapping, address);
     place.flags = stream::kSymbolUnresolved | module_flags(mapping->file->path);
   } else if (lines.empty()) {
     return unknown_;

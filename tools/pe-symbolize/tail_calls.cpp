@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: MIT
+#include "pe-symbolize/tail_calls.h"
+
+#include <algorithm>
+#include <array>
+
+namespace pe::symbolize {
+namespace {
+
+/// Does code of this name jump to an address that its caller chose?
+bool is_indirect_thunk(std::string_view name) {
+  return name.starts_with("__x86_indirect_thunk") || name.starts_with("__x86_return_thunk") ||
+         name.starts_with("__llvm_retpoline");
+}
+
+/// Is it a C++ function that only changes `this` and jumps to another (Itanium C++ ABI, 5.1.4.4)?
+bool is_thunk(std::string_view name) {
+  return name.starts_with("_ZTh") || name.starts_with("_ZTv") || name.starts_with("_ZTc") ||
+         is_indirect_thunk(name);
+}
+
+/// Is it a function whose calls malloctrace counts?
+bool is_allocator(std::string_view name) {
+  constexpr std::array<std::string_view, 11> kNames = {
+      "malloc",   "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
+      "memalign", "valloc", "pvalloc", "mmap",         "mmap64"};
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("_Znwm") ||
+         name.starts_with("_Znam");
+}
+
+}  // namespace
+
+std::string_view without_part(std::string_view symbol) {
+  constexpr std::array<std::string_view, 10> kSuffixes = {
+      ".cold",  ".part.",   ".isra.",      ".constprop.", ".lto_priv.",
+      ".llvm.", ".__part.", ".localalias", ".warm",       ".unlikely"};
+  std::size_t end = symbol.size();
+  for (const std::string_view suffix : kSuffixes)
+    end = std::min(end, symbol.find(suffix, 1));
+  return symbol.substr(0, end);
+}
+
+/// Calls `work` if the file's owner may spend what it costs.  Measuring that takes longer than most
+/// of the work, and costs nothing for files that are free.
+template <typename Work>
+void TailCalls::with_payer(std::uint32_t number, const Work& work) {
+  if (files_[number].is_free)
+    return work();
+  Spender& spender = code_.reader(number).spender();
+  const Spender::Scope scope(spender);
+  if (!spender.may_start())
+    return;
+  work();
+  files_[number].is_free = spender.is_free();
+}
+
+/// Returns the number of the file, and remembers the mapping as one of the process.
+std::uint32_t TailCalls::use(std::uint32_t pid, const stream::Mapping& mapping) {
+  Process& process = processes_[pid];
+  const auto [known, is_new] = process.used.try_emplace(mapping.start);
+  if (is_new)
+    known->second = {mapping, code_.file_of(pid, mapping)};
+  const std::uint32_t file = known->second.second;
+  if (is_new)
+    process.by_file.try_emplace(file, mapping);
+  if (file >= files_.size())
+    files_.resize(file + std::size_t{1});
+  return file;
+}
+
+/// Returns the number of a place where a function starts, or of a slot that holds it.
+std::uint32_t TailCalls::start_at(std::uint32_t file, const CodeReader::Call& call) {
+  std::uint32_t& number = files_[file].starts[call.svma | (call.is_by_slot ? kSlotMark : 0)];
+  if (number == 0) {
+    number = static_cast<std::uint32_t>(starts_.size());
+    starts_.push_back({file, call});
+  }
+  return number;
+}
+
+TailCalls::Code TailCalls::code_at(std::uint32_t pid, std::uint64_t lookup_address,
+                                   const stream::Mapping& mapping, std::uint64_t start_svma) {
+  const std::uint32_t number = use(pid, mapping);
+  if (number == 0 || start_svma == 0)
+    return {};
+  const auto svma =
+      code_.known(number).svma_of(lookup_address - mapping.start + mapping.file_offset);
+  if (!svma)
+    return {};
+  Code code{.function = start_at(number, {start_svma})};
+  if (const auto call = code_.reader(number).call_before(*svma + 1))
+    code.callee = start_at(number, *call);
+  return code;
+}
+
+std::uint32_t TailCalls::number_of(const std::string& symbol) {
+  const auto [known, is_new] =
+      numbers_.try_emplace(symbol, static_cast<std::uint32_t>(names_.size()) | kNamed);
+  if (is_new)
+    names_.push_back(symbol);
+  return known->second;
+}
+
+/// Returns the function at `svma`, 0 if there is none.
+std::uint32_t TailCalls::function_at(std::uint32_t number, std::uint64_t svma, std::uint32_t pid,
+                                     const stream::Mapping& mapping) {
+  const auto range = code_.reader(number).function_at(svma);
+  if (!range)
+    return 0;
+  File& file = files_[number];
+  const auto [known, is_new] =
+      file.functions.try_emplace(range->start_svma, static_cast<std::uint32_t>(functions_.size()));
+  if (!is_new)
+    return known->second;
+  Function& function = functions_.emplace_back();
+  function.file = number;
+  function.range = *range;
+  function.whole = known->second;
+  const auto symbol = resolver_.symbol(pid, mapping, range->start_svma);
+  if (!symbol || symbol->offset != 0)
+    return known->second;
+  function.name = without_part(symbol->symbol);
+  function.is_thunk = is_thunk(function.name);
+  function.whole = file.by_name.try_emplace(function.name, known->second).first->second;
+  return known->second;
+}
+
+/// Returns the function that a place is in, 0 if there is none.
+std::uint32_t TailCalls::function_of(const Place& place, std::uint32_t file, std::uint64_t svma) {
+  const auto& used = place.process.used;
+  const auto mapping =
+      std::ranges::find_if(used, [file](const auto& item) { return item.second.second == file; });
+  return mapping == used.end() ? 0 : function_at(file, svma, place.pid, mapping->second.first);
+}
+
+/// Returns the function that starts there, 0 if there is none.
+std::uint32_t TailCalls::function_starting(const Place& place, std::uint32_t file,
+                                           std::uint64_t svma) {
+  const std::uint32_t found = function_of(place, file, svma);
+  return functions_[found].range.start_svma == svma ? found : 0;
+}
+
+/// Functions of names may be in any file of the process.
+void TailCalls::use_all_files(const Place& place) {
+  constexpr std::size_t kMost = 1024;
+  if (std::exchange(place.process.has_all_files, true))
+    return;
+  std::size_t files = 0;
+  for (const auto& [start, mapping] : place.space.all())
+    if (mapping.file->path.starts_with('/') && !mapping.file->is_anonymous() && ++files <= kMost)
+      use(place.pid, mapping);
+}
+
+/// Returns the function that the loader chose for a name: that of the only file which offers it.
+/// 0: an ifunc, so a function without that name runs.  nullopt: not known.
+std::optional<std::uint32_t> TailCalls::find_named(const Place& place, const std::string& symbol) {
+  if (code_.reader(place.file).exports_of(symbol).empty())
+    use_all_files(place);
+  std::vector<std::uint32_t> files;
+  for (const auto& [start, used] : place.process.used)
+    if (used.second != 0)
+      files.push_back(used.second);
+  std::ranges::sort(files);
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  std::optional<std::uint32_t> found;
+  for (const std::uint32_t file : files)
+    for (const objects::Export& known : code_.reader(file).exports_of(symbol)) {
+      if (known.is_ifunc)
+        return 0;
+      const std::uint32_t function = function_starting(place, file, known.svma);
+      if (function == 0 || (found && *found != function))
+        return std::nullopt;
+      found = function;
+    }
+  return found;
+}
+
+/// Returns the function that is called or jumped to; as find_named().
+std::optional<std::uint32_t> TailCalls::target_of(const Place& place, std::uint32_t called) {
+  if ((called & kNamed) == 0)
+    return called;
+  const auto [known, is_new] =
+      place.process.targets.try_emplace(std::uint64_t{called} << 32U | place.file);
+  if (is_new)
+    known->second = find_named(place, names_[called & ~kNamed]);
+  return known->second;
+}
+
+const Jumps& TailCalls::jumps_of(Function& function) {
+  if (!function.jumps)
+    function.jumps = std::make_unique<Jumps>(code_.reader(function.file).jumps_of(function.range));
+  return *function.jumps;
+}
+
+/// Where symbols are missing, may a function be a part that the compiler has split off?  Such
+/// parts are not aligned, conditional jumps lead there, or jumps lead back from there.
+bool TailCalls::may_be_part(const Function& of, Function& part, const Jump& jump) {
+  constexpr std::uint64_t kAlignment = 16;
+  if (!part.name.empty())
+    return false;
+  if (jump.is_conditional || part.range.start_svma % kAlignment != 0)
+    return true;
+  const Jumps& back = jumps_of(part);
+  return !back.is_whole || std::ranges::any_of(back.into_middle, [&of](std::uint64_t svma) {
+    return of.range.covers(svma);
+  });
+}
+
+/// Returns the edge of a jump from one part of a function; nullopt if it leads to no other
+/// function.  Adds another part of the function to `parts`.
+std::optional<TailCalls::Edge> TailCalls::edge_of(const Place& place, const Function& part,
+                                                  const Jump& jump,
+                                                  std::vector<std::uint32_t>& parts) {
+  Edge edge{.next_svma = jump.next_svma};
+  if (!jump.to.symbol.empty()) {
+    edge.to = number_of(jump.to.symbol);
+    return edge;
+  }
+  edge.to = function_starting(place, part.file, jump.to.svma);
+  Function& to = functions_[edge.to];
+  if (edge.to != 0 && to.whole == part.whole) {
+    if (std::ranges::find(parts, edge.to) == parts.end())
+      parts.push_back(edge.to);
+    return std::nullopt;
+  }
+  return edge.to == 0 || may_be_part(part, to, jump) ? std::nullopt : std::optional(edge);
+}
+
+/// Adds the jumps of one part, and its other parts to `parts`.
+void TailCalls::add_exits(const Place& place, std::uint32_t part, std::vector<std::uint32_t>& parts,
+                          Exits& exits) {
+  const Jumps& jumps = jumps_of(functions_[part]);
+  exits.has_computed = exits.has_computed || jumps.has_computed;
+  exits.is_whole = exits.is_whole && jumps.is_whole;
+  for (const Jump& jump : jumps.named) {
+    const auto edge = edge_of(place, functions_[part], jump, parts);
+    if (!edge)
+      continue;
+    if ((edge->to & kNamed) == 0 && is_indirect_thunk(functions_[edge->to].name))
+      exits.has_computed = true;
+    const auto same = std::ranges::find(exits.edges, edge->to, &Edge::to);
+    if (same == exits.edges.end())
+      exits.edges.push_back(*edge);
+    else
+      same->is_one_of_several = true;
+  }
+}
+
+/// Returns the jumps of a function, and of its parts that they reach.
+const TailCalls::Exits& TailCalls::exits_of(const Place& place, std::uint32_t number) {
+  constexpr std::size_t kMostParts = 8;
+  constexpr std::uint64_t kMostDecodedBytes = std::uint64_t{64} << 20;
+  if (functions_[number].exits)
+    return *functions_[number].exits;
+  auto exits = std::make_unique<Exits>();
+  exits->is_whole = false;  // if nobody pays
+  const std::uint32_t file = functions_[number].file;
+  with_payer(file, [&] {
+    exits->is_whole = true;
+    const std::uint64_t before = code_.known(file).decoded_bytes();
+    std::vector<std::uint32_t> parts{number};
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (i < kMostParts && decoded_bytes_ < kMostDecodedBytes)
+        add_exits(place, parts[i], parts, *exits);
+      else
+        exits->is_whole = false;
+    decoded_bytes_ += code_.known(file).decoded_bytes() - before;
+  });
+  functions_[number].exits = std::move(exits);
+  return *functions_[number].exits;
+}
+
+/// Finds the ways from one function to another.
+class TailCalls::Search {
+ public:
+  Search(TailCalls& calls, const Place& place) : calls_(calls), place_(place) {}
+
+  /// Finds the ways that start with a function.  Stops at a jump from it to the inner function.
+  void run(std::uint32_t function) {
+    for (const bool named : {false, true})
+      for (const Edge& edge : calls_.exits_of(place_, function).edges)
+        if (is_named(edge) == named)
+          if (leads_to_inner(edge)) {
+            ways_.push_back({{function, edge}});
+            return;
+          }
+    visit(function);
+  }
+
+  [[nodiscard]] const std::vector<std::vector<Step>>& ways() const noexcept { return ways_; }
+  /// Is it certain that there is no other way?
+  [[nodiscard]] bool is_all() const noexcept { return !is_cut_ && !is_open_; }
+  /// Does a function jump to one that is not known?
+  [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+  /// Does the first function?
+  [[nodiscard]] bool is_first_open() const noexcept { return is_first_open_; }
+
+ private:
+  static bool is_named(const Edge& edge) { return (edge.to & kNamed) != 0; }
+
+  bool leads_to_inner(const Edge& edge) {
+    if (place_.inner == kAllocator)
+      return is_named(edge) && is_allocator(calls_.names_[edge.to & ~kNamed]);
+    const auto to = calls_.target_of(place_, edge.to);
+    return to && calls_.functions_[*to].whole == place_.inner;
+  }
+
+  void visit(std::uint32_t function) {
+    constexpr unsigned kMostVisits = 64, kMostFollowed = 4096;
+    if (++visits_ > kMostVisits) {
+      is_cut_ = true;
+      return;
+    }
+    const Exits& exits = calls_.exits_of(place_, function);
+    is_cut_ = is_cut_ || !exits.is_whole;
+    if (exits.has_computed)
+      note_open();
+    for (const Edge& edge : exits.edges) {
+      if (++followed_ > kMostFollowed || !calls_.code_.reader(place_.file).spender().may_go_on()) {
+        is_cut_ = true;
+        return;
+      }
+      const bool is_way = leads_to_inner(edge);
+      const auto to = is_way ? 0 : calls_.target_of(place_, edge.to);
+      if (!is_way && (!to || *to == 0)) {
+        note_open();
+        continue;
+      }
+      steps_.push_back({function, edge});
+      if (is_way)
+        add_way();
+      else
+        follow(*to);
+      steps_.pop_back();
+    }
+  }
+
+  void note_open() {
+    is_open_ = true;
+    is_first_open_ = is_first_open_ || steps_.empty();
+  }
+
+  void add_way() {
+    constexpr std::size_t kMostWays = 16;
+    if (ways_.size() < kMostWays)
+      ways_.push_back(steps_);
+  }
+
+  void follow(std::uint32_t to) {
+    const auto whole_of = [this](std::uint32_t number) { return calls_.functions_[number].whole; };
+    const bool is_on_way = std::ranges::any_of(
+        steps_, [&](const Step& step) { return whole_of(step.function) == whole_of(to); });
+    if (!is_on_way && steps_.size() < kMostSteps)
+      visit(to);
+    else if (!is_on_way)
+      is_cut_ = true;
+  }
+
+  TailCalls& calls_;
+  const Place& place_;
+  std::vector<Step> steps_;
+  std::vector<std::vector<Step>> ways_;
+  unsigned visits_ = 0, followed_ = 0;
+  bool is_cut_ = false, is_open_ = false, is_first_open_ = false;
+};
+
+/// Returns the frame of a step; nullopt if it has none.
+std::optional<TailCalls::Frame> TailCalls::frame_of(const Place& place, const Step& step) const {
+  const Function& function = functions_[step.function];
+  if (function.is_thunk)
+    return std::nullopt;
+  const bool is_start = step.edge.next_svma == 0 || step.edge.is_one_of_several;
+  const std::uint64_t svma = is_start ? function.range.start_svma : step.edge.next_svma - 1;
+  const auto offset = code_.known(function.file).file_offset_of(svma);
+  for (const auto& [start, used] : place.process.used) {
+    const stream::Mapping& mapping = used.first;
+    if (used.second == function.file && offset && *offset >= mapping.file_offset &&
+        *offset - mapping.file_offset < mapping.end - mapping.start)
+      return Frame{.avma = mapping.start + (*offset - mapping.file_offset), .is_start = is_start};
+  }
+  return std::nullopt;
+}
+
+/// Returns the function that is called, or its name; 0 if no function starts there.
+std::uint32_t TailCalls::called_at(const Place& place, const Start& start) {
+  CodeReader& reader = code_.reader(start.file);
+  const auto target = reader.target_of(start.call);
+  if (!target)
+    return 0;
+  return target->symbol.empty() ? function_starting(place, start.file, target->svma)
+                                : number_of(target->symbol);
+}
+
+TailCalls::Between TailCalls::find(const Place& place, std::uint32_t called) {
+  const auto target = target_of(place, called);
+  if (!target)
+    return {.is_unknown = true};
+  const Function& first = functions_[*target];
+  const Function& inner = functions_[place.inner];
+  // A function of another file with the same name has replaced it.
+  if (*target == 0 || first.whole == place.inner || is_indirect_thunk(first.name) ||
+      (!first.name.empty() && first.name == inner.name))
+    return {};
+  return find_ways(place, called, *target);
+}
+
+/// Returns the functions on the way from the first one.
+TailCalls::Between TailCalls::find_ways(const Place& place, std::uint32_t called,
+                                        std::uint32_t first) {
+  Search search(*this, place);
+  search.run(first);
+  const auto& ways = search.ways();
+  std::vector<Step> steps;
+  bool is_all = true;
+  if (const auto shortest = std::ranges::min_element(ways, {}, &std::vector<Step>::size);
+      shortest != ways.end()) {
+    is_all = shortest->size() == 1 || (ways.size() == 1 && search.is_all());
+    steps = is_all ? *shortest : std::vector{shortest->front()};
+    steps.front().edge.is_one_of_several = steps.front().edge.is_one_of_several || !is_all;
+  } else if ((called & kNamed) == 0 && search.is_open()) {
+    // The loader may still be looking for a function that is called by name.
+    is_all = search.is_first_open();
+    steps = {{first}};
+  }
+  Between between{.is_unknown = steps.empty()};
+  if (!is_all)
+    between.frames.push_back({});
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    if (const auto frame = frame_of(place, *step))
+      between.frames.push_back(*frame);
+  return between;
+}
+
+TailCalls::Between& TailCalls::between(std::uint32_t pid, const stream::AddressSpace& space,
+                                       Code caller, Code inner) {
+  Process& process = processes_[pid];
+  const auto [known, is_new] =
+      process.between.try_emplace(std::uint64_t{caller.callee} << 32U | inner.function);
+  if (!is_new)
+    return known->second;
+  const Start& start = starts_[inner.function];
+  Between& between = known->second;
+  const auto work = [&] {
+    Place place{pid, space, process, 0, start.file};
+    place.inner = functions_[function_of(place, start.file, start.call.svma)].whole;
+    const std::uint32_t called = place.inner != 0 ? called_at(place, starts_[caller.callee]) : 0;
+    if (called != 0)
+      between = find(place, called);
+  };
+  with_payer(starts_[caller.callee].file, [&] { with_payer(start.file, work); });
+  return between;
+}
+
+TailCalls::Between& TailCalls::before_allocator(std::uint32_t pid,
+                                                const stream::AddressSpace& space, Code caller) {
+  Process& process = processes_[pid];
+  const auto [known, is_new] =
+      process.between.try_emplace(std::uint64_t{caller.callee} << 32U | kAllocator);
+  if (!is_new)
+    return known->second;
+  const Start& start = starts_[caller.callee];
+  Between& between = known->second;
+  with_payer(start.file, [&] {
+    const Place place{pid, space, process, kAllocator, start.file};
+    const std::uint32_t called = called_at(place, start);
+    // The allocator itself has a name; that of another function says too little of what runs.
+    if (called != 0 && (called & kNamed) == 0)
+      between = find_ways(place, called, called);
+  });
+  return between;
+}
+
+void TailCalls::forget(const stream::MappingChange& change) {
+  const auto process = processes_.find(change.pid);
+  if (process == processes_.end())
+    return;
+  const auto& used = process->second.used;
+  const bool is_code = change.mapped == nullptr ||
+                       (change.mapped->path.starts_with('/') && !change.mapped->is_anonymous());
+  const bool is_used = std::ranges::any_of(used, [&change](const auto& item) {
+    const stream::Mapping& mapping = item.second.first;
+    return mapping.start < change.end && change.start < mapping.end;
+  });
+  if (is_code || is_used)
+    processes_.erase(process);
+}
+
+}  // namespace pe::symbolize
