@@ -87,6 +87,8 @@ at_least 'engines that recorded it' 2 "$met"
 if (perf record -q -e cpu-clock --call-graph fp -F 499 -o "$dir/perf.data" -- "$dir/jumps" 2000) >"$dir/perf" 2>&1; then
   pe-symbolize -q "$dir/perf.data" | stackfold >"$dir/folded"
   check 'perf record' "$(with_callers "$dir/folded")"
+else
+  echo "skipped: perf.data, because perf record fails here: $(tail -1 "$dir/perf")"
 fi
 
 malloctrace -q -o "$dir/m.pe" -- "$dir/jumps" 20 2>"$dir/err" || fail "malloctrace: $(cat "$dir/err")"
@@ -97,6 +99,8 @@ check malloctrace "$(share ';worker;make' "$dir/blocks")"
 if offcpu -q --locks -o "$dir/l.pe" -- "$dir/jumps" 0 20 2>"$dir/err"; then
   pe-symbolize -q "$dir/l.pe" | stackfold | grep ';owner;.*;--;\[mutex' >"$dir/locks"
   check 'offcpu --locks' "$(share ';owner;refresh;' "$dir/locks")"
+else
+  echo "skipped: locks, because offcpu --locks fails here: $(tail -1 "$dir/err")"
 fi
 [ "$failed" = 0 ] || cut -c1-300 "$dir/folded"
 finish
