@@ -81,7 +81,7 @@ void Ending::look() {
   (void)is_over_time();
 }
 
-void Ending::look_while_waiting() {
+void Ending::check_while_waiting() {
   if (stopped_ns_ == 0)
     return look();
   const std::uint64_t since_ns = monotonic_ns() - stopped_ns_;
@@ -110,7 +110,7 @@ bool Ending::wait_for_room(int fd) {
     ::poll(polled, std::size(polled), patience_ms());
     if (polled[0].revents != 0)  // write(2) will report any error
       return true;
-    look_while_waiting();
+    check_while_waiting();
   }
   return false;
 }

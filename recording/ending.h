@@ -74,7 +74,7 @@ class Ending {
 
  private:
   void note_check();
-  void look_while_waiting();
+  void check_while_waiting();
   void end_by(Ended why);
   [[nodiscard]] int patience_ms() const;
 

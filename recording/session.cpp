@@ -95,7 +95,7 @@ int Session::run(Source& source) {
       activity_->end();
   });
   // A source that has not started cannot be stopped.  It must only hurry.
-  budget_.look_by([this, is_hurried = false]() mutable {
+  budget_.check_by([this, is_hurried = false]() mutable {
     if (!is_hurried && ending_.has_signal()) {
       is_hurried = true;
       budget_.end(kRestNs);
@@ -133,7 +133,7 @@ void Session::start_clock(std::uint64_t now_ns) {
 }
 
 Ended Session::watch(Source& source) {
-  budget_.look_by([this] { ending_.look(); });
+  budget_.check_by([this] { ending_.look(); });
   Progress progress(io_.err, request_.quiet);
   const std::vector<int> fds = source.fds();
   const WatchRequest request{.ending = ending_,

@@ -77,7 +77,7 @@ void ScriptProcess::begin_names() {
     return;
   codes_.clear();
   functions_.clear();
-  kept_.give_back();
+  kept_.release();
 }
 
 /// Returns whether code may be read in this sample.

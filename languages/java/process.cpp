@@ -55,7 +55,7 @@ void HotspotProcess::begin_period() {
   read_places();
   if (methods_.size() >= kMostMethods) {
     methods_.clear();
-    kept_.give_back();
+    kept_.release();
   }
 }
 
@@ -216,7 +216,7 @@ HotspotProcess::Method& HotspotProcess::method_at(std::uint64_t avma) {
   // Without the structure, its process has ended, or the method has: its name is still right.
   if (!is_new && known.method && (!fields || *fields == known.fields))
     return known;
-  kept_.give_back(bytes_of(known.method));
+  kept_.release(bytes_of(known.method));
   known = {.fields = fields.value_or(MethodFields{}),
            .method = fields ? read_java_method(memory_, layout_, *fields) : std::nullopt,
            .checked = period_};

@@ -40,7 +40,7 @@ void V8Process::begin_period() {
   vain_.clear();
   if (functions_.size() >= kMostV8Functions) {
     functions_.clear();
-    kept_.give_back();
+    kept_.release();
   }
   if (bytecodes_.size() >= kMostV8Functions)
     bytecodes_.clear();
@@ -54,14 +54,14 @@ void V8Process::pay_for_tables() {
                             bytecodes_.size() * (sizeof(Bytecodes) + kBytesOfNode) +
                             (places_ + listed_.size() + scripts_.size()) * kBytesOfNode;
   if (bytes < kept_tables_.bytes())
-    kept_tables_.give_back(kept_tables_.bytes() - bytes);
+    kept_tables_.release(kept_tables_.bytes() - bytes);
   else if (!kept_tables_.may_add(bytes - kept_tables_.bytes())) {
     codes_.clear();
     bytecodes_.clear();
     listed_.clear();
     scripts_.clear();
     places_ = 0;
-    kept_tables_.give_back();
+    kept_tables_.release();
     has_changed_ = true;
   }
 }
@@ -370,7 +370,7 @@ V8Process::Function& V8Process::function_at(std::uint64_t shared) {
   // Without the structure, its process has ended, or the function has: its name is still right.
   if (!is_new && known.function && (!fields || *fields == known.fields))
     return known;
-  kept_.give_back(bytes_of(known.function));
+  kept_.release(bytes_of(known.function));
   known = {.fields = fields.value_or(V8FunctionFields{}),
            .function = fields ? read_v8_function(heap_, *fields) : std::nullopt,
            .checked = period_};

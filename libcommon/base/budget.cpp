@@ -231,7 +231,7 @@ bool Spender::may_keep(std::size_t bytes) { return spend(Resource::kKeptBytes, b
 
 bool Spender::may_write(std::size_t bytes) { return spend(Resource::kWrittenBytes, bytes); }
 
-void Spender::give_back(std::size_t bytes) {
+void Spender::release(std::size_t bytes) {
   if (budget_ != nullptr && bytes > 0)
     budget_->spend(target_, Resource::kKeptBytes, -static_cast<double>(bytes), monotonic_ns());
 }

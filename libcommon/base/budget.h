@@ -12,7 +12,7 @@
 // Sums of CPU time and of bytes read fade: after Limit::seconds a third is left of them.  So the
 // limit may be spent at once, and then as much in each such time.
 //
-// All functions except look_by() may be called from any thread.
+// All functions except check_by() may be called from any thread.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -67,7 +67,7 @@ class Budget {
 
   /// From now on, long work of the thread that constructed this calls `look` about every 20 ms.
   /// Only that thread may call this.
-  void look_by(std::function<void()> look) { look_ = std::move(look); }
+  void check_by(std::function<void()> look) { look_ = std::move(look); }
   /// Calls it, in that thread only, unless it was called within the last 20 ms.
   void look(std::uint64_t now_ns);
 
@@ -190,7 +190,7 @@ class Spender {  // NOLINT(cppcoreguidelines-special-member-functions)
   /// Spends bytes that are kept.  Returns false, and spends nothing, if there is no room.
   bool may_keep(std::size_t bytes);
   /// Gives back bytes that are kept no longer.
-  void give_back(std::size_t bytes);
+  void release(std::size_t bytes);
   /// Spends bytes that are written to the stream.  Returns false, and spends nothing, if there is
   /// no room.
   bool may_write(std::size_t bytes);
@@ -229,7 +229,7 @@ class KeptBytes {
   }
   KeptBytes(const KeptBytes&) = delete;
   KeptBytes& operator=(const KeptBytes&) = delete;
-  ~KeptBytes() { give_back(); }
+  ~KeptBytes() { release(); }
 
   /// Returns whether there is room for so many more.
   bool may_add(std::size_t bytes) {
@@ -237,11 +237,11 @@ class KeptBytes {
     bytes_ += has_room ? bytes : 0;
     return has_room;
   }
-  void give_back() { spender_.give_back(std::exchange(bytes_, 0)); }
+  void release() { spender_.release(std::exchange(bytes_, 0)); }
   /// Gives back a part.
-  void give_back(std::size_t bytes) {
+  void release(std::size_t bytes) {
     bytes_ -= bytes;
-    spender_.give_back(bytes);
+    spender_.release(bytes);
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 

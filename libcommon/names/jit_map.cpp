@@ -127,7 +127,7 @@ bool JitMap::may_keep(std::size_t bytes) {
 
 void JitMap::clear() {
   JitMap empty;
-  kept_.give_back();
+  kept_.release();
   empty.kept_ = std::move(kept_);
   *this = std::move(empty);
 }

@@ -42,7 +42,7 @@ void Resolver::give_up(Module& module) {
   module.symbols->give_up();
   module.inlines.reset();
   module.demangled.clear();
-  module.kept.give_back();
+  module.kept.release();
   module.is_stripped = false;
   module.is_free = true;
 }

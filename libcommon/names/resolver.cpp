@@ -282,7 +282,7 @@ Resolver::SharedModule Resolver::open(SharedModule module, pid_t pid,
       return known->second;
   const auto* failure = std::get_if<objects::OpenFailure>(&opened);
   if (failure != nullptr && *failure == objects::OpenFailure::kOtherBuildId)
-    say_refused(*mapping.file);
+    report_refused(*mapping.file);
   if (image != nullptr)
     doubtful_files_ += objects::has_other_inode(*image, *mapping.file) ? 1 : 0;
   if (!module) {
@@ -321,7 +321,7 @@ void Resolver::read(Module& module, objects::OpenResult opened, const std::strin
     give_up(module);
 }
 
-void Resolver::say_refused(const stream::MappedFile& file) {
+void Resolver::report_refused(const stream::MappedFile& file) {
   constexpr unsigned kMost = 20;
   if (refused_.insert(&file).second && refused_.size() <= kMost)
     say_(fmt::format("{}: its build id is not the recorded {}: not used", in_quotes(file.path),

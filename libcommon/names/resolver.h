@@ -209,7 +209,7 @@ class Resolver {
                                            const stream::Mapping& mapping,
                                            const FoundSymbol& symbol);
   void read(Module& module, objects::OpenResult opened, const std::string& path);
-  void say_refused(const stream::MappedFile& file);
+  void report_refused(const stream::MappedFile& file);
   static void give_up(Module& module);
   Resolved resolve(Module& module, std::uint32_t pid, std::uint64_t avma,
                    const stream::Mapping& mapping);

@@ -172,7 +172,7 @@ class LoadedObject final : public BpfObject {
 
  private:
   /// Announces a change of mappings.  Must be called after the change has been written.
-  void tell_change() { std::atomic_ref(skeleton_->bss->changes_told).fetch_add(1); }
+  void announce_change() { std::atomic_ref(skeleton_->bss->changes_announced).fetch_add(1); }
   static Link attach(const bpf_program* program);
   [[nodiscard]] std::span<const std::uint64_t> words_of(std::uint32_t number) const;
   static int on_record(void* self, void* data, std::size_t bytes);
@@ -239,13 +239,13 @@ std::span<RuleEntry> LoadedObject::rules() {
 bool LoadedObject::set_process(std::uint32_t tgid, const ProcessMappings& mappings) {
   const int error =
       bpf_map_update_elem(bpf_map__fd(skeleton_->maps.processes), &tgid, &mappings, BPF_ANY);
-  tell_change();
+  announce_change();
   return error == 0;
 }
 
 void LoadedObject::forget_process(std::uint32_t tgid) {
   bpf_map_delete_elem(bpf_map__fd(skeleton_->maps.processes), &tgid);
-  tell_change();
+  announce_change();
 }
 
 bool LoadedObject::add_target(std::uint32_t tgid, TargetStart start) {
@@ -460,7 +460,7 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
       throw Error("eBPF: programs and tables need more open files than are allowed (ulimit -n)");
     if (error == -ESRCH)  // libbpf returns this, whatever the reason was
       throw Error("eBPF: the kernel's BTF (/sys/kernel/btf/vmlinux) could not be read");
-    throw Error(problem + told_by_verifier(log));
+    throw Error(problem + verifier_message(log));
   }
   return std::make_unique<LoadedObject>(std::move(skeleton));
 }

@@ -52,7 +52,7 @@ class MappedMemory {
 /// Returns "; the verifier: " and the last lines of its log, which show where it gave up.  They
 /// form one line, with " | " between them.  Returns an empty text for an empty log.  A log ends
 /// with its first NUL.
-inline std::string told_by_verifier(std::string_view log) {
+inline std::string verifier_message(std::string_view log) {
   constexpr std::size_t kLines = 30;
   log = log.substr(0, log.find('\0'));
   while (log.ends_with('\n'))

@@ -59,7 +59,7 @@ uint32_t is_paused = 0;         ///< samples are ignored
 uint64_t read_ns = 0;
 /// How often mappings have changed in any process: as user space reports it, and as the programs
 /// notice it.  While both are the same, threads need not look up their process.
-uint64_t changes_told = 0;
+uint64_t changes_announced = 0;
 uint64_t changes_seen = 0;
 
 // Maps that user space writes; see layout.h.
@@ -210,7 +210,7 @@ struct ThreadState {
   uint64_t since_ns;  ///< when it left its CPU; 0: it is on one
   uint64_t ran_ns;    ///< its time on CPUs until then
   struct SumKey key;
-  uint64_t changes;       ///< changes_told + changes_seen + 1 when `generation` was found; 0: never
+  uint64_t changes;  ///< changes_announced + changes_seen + 1 when `generation` was found; 0: never
   uint64_t generation;    ///< of its process's mappings; 0: do not use them
   uint32_t next_history;  ///< the next one to be replaced
   uint32_t is_passed_on;  ///< whether its last switch was forwarded

@@ -119,7 +119,7 @@ static __always_inline void walk_stack(struct Scratch* scratch, struct ProcessMa
 /// Returns the generation of the process's mappings; 0 if they are unknown, or out of date.
 static __always_inline uint64_t generation_of(struct ThreadState* thread, uint32_t tgid) {
   const uint64_t changes =
-      *(volatile uint64_t*)&changes_told + *(volatile uint64_t*)&changes_seen + 1;
+      *(volatile uint64_t*)&changes_announced + *(volatile uint64_t*)&changes_seen + 1;
   if (thread->changes == changes)
     return thread->generation;
   struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
@@ -180,7 +180,7 @@ static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct 
     append_script(scratch);
   const uint32_t number = number_stack(scratch);
   if (has_script && scratch->script_words && number >= next_number)
-    tell_script(number);
+    announce_script(number);
   if (!number && stack_blocks)
     ++counted->stacks_full;
   if (check_reuse && reusable) {

@@ -164,7 +164,7 @@ __attribute__((noinline)) int append_script(struct Scratch* scratch) {
 
 /// Tells user space of a stack with frames of an interpreter that has a new number: names must be
 /// read while functions exist.
-__attribute__((noinline)) int tell_script(uint32_t number) {
+__attribute__((noinline)) int announce_script(uint32_t number) {
   const struct task_struct* task = bpf_get_current_task_btf();
   const uint32_t tgid = task->tgid;
   const struct ProcessScript* script = bpf_map_lookup_elem(&scripts, &tgid);

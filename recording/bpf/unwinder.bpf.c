@@ -114,7 +114,7 @@ enum {
 
 /// Returns the state as ps(1) and the tracepoint report it.  States from TASK_NOLOAD on are
 /// variants of others (include/linux/sched.h, __task_state_index()).
-static __always_inline uint32_t told_state(uint32_t state) {
+static __always_inline uint32_t reported_state(uint32_t state) {
   if ((state & kTaskIdle) == kTaskIdle)
     return kTaskReportIdle;
   return state && !(state & kTaskStates) ? kTaskUninterruptible : state & kTaskStates;
@@ -183,7 +183,7 @@ static __always_inline bool has_forwarded_waker(const struct ThreadState* thread
 }
 
 /// Reports the end of a wait of which a stack was forwarded; false if there was no room.
-static __always_inline bool tell_end(const struct ThreadState* thread, uint64_t since_ns,
+static __always_inline bool send_end(const struct ThreadState* thread, uint64_t since_ns,
                                      uint64_t now) {
   struct {
     struct SampleRecord record;
@@ -221,7 +221,7 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
   if (with_held || ns < min_ns || ns > max_ns)
     return;
   if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
-      tell_end(thread, since_ns, now))
+      send_end(thread, since_ns, now))
     return;
   add(thread, &thread->key, ns, now);
 }
@@ -253,7 +253,7 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   const uint64_t ran_ns = task->se.sum_exec_runtime;
   if (thread && thread->since_ns)
     end_unseen_wait(thread, ran_ns, now);
-  if ((state & kTaskDead) || !is_wanted_state(told_state(state)))
+  if ((state & kTaskDead) || !is_wanted_state(reported_state(state)))
     return;
   const bool is_user = task->mm && !(task->flags & PF_KTHREAD);
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
@@ -275,7 +275,7 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   }
   thread->key.tgid = tgid;
   thread->key.tid = task->pid;
-  thread->key.state = told_state(state);
+  thread->key.state = reported_state(state);
   thread->ran_ns = ran_ns;
   thread->key.kernel_stack =
       with_kernel_stacks ? take_kernel_stack(context, scratch, thread, counted) : 0;

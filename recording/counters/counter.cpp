@@ -127,7 +127,7 @@ std::uint64_t Ring::tail() const noexcept {
   return static_cast<perf_event_mmap_page*>(map_)->data_tail;
 }
 
-void Ring::give_back(std::uint64_t seen) noexcept {
+void Ring::release(std::uint64_t seen) noexcept {
   if (is_own_)
     return free_until(seen);
   auto* page = static_cast<perf_event_mmap_page*>(map_);

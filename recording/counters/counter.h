@@ -60,7 +60,7 @@ class Ring {
   ~Ring();
 
   /// Calls `on_record(Record, bool stays)` for every record that has come since the last call.
-  /// Does not give their room back to the kernel.  If `stays`, the view is valid until give_back()
+  /// Does not give their room back to the kernel.  If `stays`, the view is valid until release()
   /// has passed the record.  The other records wrap around the ring's end: their view is valid only
   /// until on_record() returns.
   template <typename OnRecord>
@@ -80,7 +80,7 @@ class Ring {
   [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
   /// Gives the room of all records before position `seen` back to the writer.  Our own memory is
   /// given back, and freed, in larger pieces.
-  void give_back(std::uint64_t seen) noexcept;
+  void release(std::uint64_t seen) noexcept;
   /// Returns whether records that look() has seen occupy less than a quarter of the ring.
   [[nodiscard]] bool is_roomy() const noexcept;
 
@@ -89,7 +89,7 @@ class Ring {
   template <typename OnRecord>
   void drain(OnRecord&& on_record) {
     look([&](const Record& record, bool /*stays*/) { on_record(record); });
-    give_back(seen_);
+    release(seen_);
   }
 
  private:

@@ -46,19 +46,19 @@ bool Collector::pass_once() {
     process.finish();
     ended_[process.pid()] = process.last_ns();
   }
-  tell_of_interpreters();
+  report_interpreters();
   for (SampledProcess& process : running_) {
     process.drain();
-    process.look_at_threads();
+    process.check_threads();
     // If the listener does not listen, a child may be waiting to be accepted.
-    if (process.look_for_other_program(running_.size()) && listener_.is_listening())
-      process.look_for_strangers([this](pid_t pid) { return find(pid) != running_.end(); });
+    if (process.find_other_program(running_.size()) && listener_.is_listening())
+      process.find_strangers([this](pid_t pid) { return find(pid) != running_.end(); });
   }
   return has_received || !ended.empty();
 }
 
 /// Describes interpreters that were found to their processes.
-void Collector::tell_of_interpreters() {
+void Collector::report_interpreters() {
   languages::ScriptReader* const scripts = collected_.records.scripts();
   if (scripts == nullptr)
     return;

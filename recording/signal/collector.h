@@ -57,7 +57,7 @@ class Collector {
 
  private:
   bool pass_once();
-  void tell_of_interpreters();
+  void report_interpreters();
   void begin(pid_t pid, Fd fd);
   std::vector<SampledProcess>::iterator find(pid_t pid);
   [[nodiscard]] int safe_wait_ms(const inprocess::Header& header) const;

@@ -104,14 +104,14 @@ void SampledProcess::drain() {
   const std::uint32_t threads = memory_.threads();
   if (slots_.size() < threads)
     slots_.resize(threads);
-  look_at_timers();
+  check_timers();
   for (std::uint32_t slot = 0; slot < threads; ++slot)
     drain_slot(slot);
   count_losses();
 }
 
 /// The process finds out its kind of timer only after it has announced itself.
-void SampledProcess::look_at_timers() {
+void SampledProcess::check_timers() {
   if (timer_kind_ == inprocess::TimerKind::kProcess ||
       load_relaxed(memory_.live_header().timer_kind) !=
           static_cast<std::uint32_t>(inprocess::TimerKind::kProcess))
@@ -323,7 +323,7 @@ void SampledProcess::count_losses() {
     ++collected_->counts.stopped_processes;
 }
 
-void SampledProcess::look_at_threads() {
+void SampledProcess::check_threads() {
   constexpr std::uint64_t kOftenNs = 500 * kNsPerMs;
   constexpr std::uint64_t kRests = 200;  // listing 5,000 threads takes 5 ms
   const std::uint64_t now_ns = monotonic_ns();
@@ -338,7 +338,7 @@ void SampledProcess::look_at_threads() {
 /// A process without new samples may have executed another program, which has not loaded the
 /// library.  In such a process two successive checks find our memory unmapped.  A program that has
 /// loaded the library announces itself between them.  Sleeping processes are checked less often.
-bool SampledProcess::look_for_other_program(std::size_t running) {
+bool SampledProcess::find_other_program(std::size_t running) {
   const std::uint64_t now = now_ms();
   constexpr std::uint64_t kMostDoublings = 3, kFew = 64;
   if (has_left_ || now < next_look_ms_)
@@ -362,7 +362,7 @@ bool SampledProcess::look_for_other_program(std::size_t running) {
 }
 
 /// A child of vfork(2) does not announce itself unless its program does.
-void SampledProcess::look_for_strangers(const std::function<bool(pid_t)>& is_sampled) {
+void SampledProcess::find_strangers(const std::function<bool(pid_t)>& is_sampled) {
   std::set<pid_t> seen;
   for (const pid_t child : stream::children_of(pid_)) {
     const auto status = is_sampled(child) ? std::nullopt : stream::status_of(child);

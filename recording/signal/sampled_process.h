@@ -108,12 +108,12 @@ class SampledProcess {
   void drain();
   /// Scans the threads, if it is time: finds those that the process does not know, have ended, or
   /// block SIGPROF.
-  void look_at_threads();
+  void check_threads();
   /// Checks whether another program runs in the process.  Returns false if no check is due yet.
   /// `running` is the number of sampled processes.
-  bool look_for_other_program(std::size_t running);
+  bool find_other_program(std::size_t running);
   /// Counts children without the library.
-  void look_for_strangers(const std::function<bool(pid_t)>& is_sampled);
+  void find_strangers(const std::function<bool(pid_t)>& is_sampled);
   /// Reads the last samples, and writes the end of all threads.  The process itself may have
   /// started another program.
   void finish();
@@ -136,7 +136,7 @@ class SampledProcess {
     bool is_wanted = true;
   };
 
-  void look_at_timers();
+  void check_timers();
   void drain_slot(std::uint32_t number);
   void free_slot(std::uint32_t number);
   [[nodiscard]] bool has_slot(pid_t tid) const;

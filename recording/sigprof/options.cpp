@@ -57,7 +57,7 @@ std::optional<Options> check_options(const sp_sigprof_options* asked) noexcept {
   return options;
 }
 
-void give_counts(const sp_sigprof_counts& counts, sp_sigprof_counts& to) noexcept {
+void copy_counts(const sp_sigprof_counts& counts, sp_sigprof_counts& to) noexcept {
   const std::size_t size = to.size;
   if (size < kFirstCountsBytes || size > kMostBytes)
     return;

@@ -25,6 +25,6 @@ std::optional<Options> check_options(const sp_sigprof_options* asked) noexcept;
 
 /// Fills the fields that the caller's structure has, by its size; nothing if no version has that
 /// size.
-void give_counts(const sp_sigprof_counts& counts, sp_sigprof_counts& to) noexcept;
+void copy_counts(const sp_sigprof_counts& counts, sp_sigprof_counts& to) noexcept;
 
 }  // namespace pe::inprocess

@@ -69,7 +69,7 @@ void SampleWriter::drain(std::uint32_t number) noexcept {
   if (state != kEnded)
     return;
   write_task(buffer_, PERF_RECORD_EXIT, {pid_, slot.shared.tid, last_tick_ns()});
-  threads_->give_back(number);
+  threads_->release(number);
 }
 
 void SampleWriter::write_new_thread(Slot& slot) noexcept {
@@ -117,9 +117,8 @@ void SampleWriter::count_blocking() noexcept {
       continue;
     std::array<char, 4096> room;
     blocking_ +=
-        says_that_sigprof_is_blocked(read_of_thread(static_cast<pid_t>(thread.tid), "status", room))
-            ? 1
-            : 0;
+        reports_blocked_sigprof(read_of_thread(static_cast<pid_t>(thread.tid), "status", room)) ? 1
+                                                                                                : 0;
   }
 }
 

@@ -171,7 +171,7 @@ int sp_sigprof_stop(sp_sigprof_counts* counts) {
   profiler.run = nullptr;
   profiler.is_ending = false;
   if (counts != nullptr)
-    pe::inprocess::give_counts(counted, *counts);
+    pe::inprocess::copy_counts(counted, *counts);
   return result;
 }
 

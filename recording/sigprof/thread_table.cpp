@@ -181,7 +181,7 @@ void ThreadTable::copy_ring(const Slot& slot, std::uint64_t head, std::byte* int
   std::memcpy(into + first, slot.ring, count - first);
 }
 
-void ThreadTable::give_back(std::uint32_t number) noexcept {
+void ThreadTable::release(std::uint32_t number) noexcept {
   Slot& slot = slots_[number];
   // Frees the ring's pages; the next thread of the slot finds zeros.
   ::madvise(slot.ring, options_.ring_bytes, MADV_DONTNEED);

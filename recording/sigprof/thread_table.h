@@ -64,7 +64,7 @@ class ThreadTable {
   /// Copies the bytes between tail and head in one piece.  They must be at most a ring full.
   void copy_ring(const Slot& slot, std::uint64_t head, std::byte* into) const noexcept;
   /// Gives back the slot of a thread that has ended, and whose ring is empty.
-  void give_back(std::uint32_t number) noexcept;
+  void release(std::uint32_t number) noexcept;
 
   /// The maximum number of threads that one scan has found but could not add.
   [[nodiscard]] std::uint64_t refused() const noexcept;

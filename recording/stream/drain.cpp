@@ -80,7 +80,7 @@ void Drain::pass(std::vector<stream::Ring>& rings, std::uint64_t complete_ns) {
   // been written by now.
   seen_by_last_pass_.resize(rings.size());
   for (std::size_t i = 0; i < rings.size(); ++i)
-    rings[i].give_back(std::exchange(seen_by_last_pass_[i], rings[i].seen()));
+    rings[i].release(std::exchange(seen_by_last_pass_[i], rings[i].seen()));
   if (engine_ != nullptr)
     engine_->catch_up(stream_, last_pass_began_ns_, [&] { take(rings); });
   constexpr std::uint64_t kFlushNs = 200'000'000;
@@ -114,7 +114,7 @@ void Drain::take(std::vector<stream::Ring>& rings) {
     engine_->take(stream_, [&](const stream::Record& record) { hold(record, false, ignored_ns); });
   if (held_.in_place() == 0)
     for (stream::Ring& ring : rings)
-      ring.give_back(ring.seen());
+      ring.release(ring.seen());
 }
 
 void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& last_ns) {
@@ -144,7 +144,7 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES:
       passed_.lost.add(record, time_ns);
-      if (tells_losses_early_)
+      if (reports_losses_early_)
         return held_.hold(before_ns, {record.bytes});
       break;
     case PERF_RECORD_THROTTLE:

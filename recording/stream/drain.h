@@ -71,7 +71,7 @@ class Drain {
 
   /// From now on a loss (PERF_RECORD_LOST) is written before everything that happened since its
   /// ring was full.  The kernel reports it only when there is room again.
-  void tell_losses_early() noexcept { tells_losses_early_ = true; }
+  void report_losses_early() noexcept { reports_losses_early_ = true; }
 
   /// Makes one pass over the rings.  FINISHED_ROUND separates the records of two passes.  Output is
   /// flushed a few times a second.  The rings already hold all records that are older than
@@ -114,7 +114,7 @@ class Drain {
   std::vector<std::uint64_t> seen_by_last_pass_;  ///< of each ring: Ring::seen()
   bool has_taken_all_ = true;  ///< the last take() has read all records in the rings
   bool round_is_open_ = false;
-  bool tells_losses_early_ = false;
+  bool reports_losses_early_ = false;
   std::vector<std::uint64_t> last_ns_;  ///< the time of each ring's last record
   Passed passed_;
 };

@@ -122,7 +122,7 @@ EngineRecords::EngineRecords(EngineRing& ring, const OpenedEvent& event)
 
 /// Writes a record, or a sample with the internal records that belong to it.
 void EngineRecords::write(Bytes records, bool is_sample) {
-  tell_loss();
+  write_loss();
   if (!ring_.write(records, is_sample)) {
     ++untold_;
     return ring_.add_lost(1);
@@ -136,7 +136,7 @@ void EngineRecords::write(Bytes records, bool is_sample) {
 }
 
 /// Writes how many records have been lost, once there is room again.
-void EngineRecords::tell_loss() {
+void EngineRecords::write_loss() {
   if (untold_ == 0)
     return;
   stream::RecordBuilder lost;

@@ -211,7 +211,7 @@ class EngineRecords {
 
   void set_time(std::uint64_t time_ns);
   void write(Bytes records, bool is_sample);
-  void tell_loss();
+  void write_loss();
   void write_copied(const CopiedSample& sample);
   void add_script(const CopiedSample& sample);
   void follow_name(const CopiedSample& sample);

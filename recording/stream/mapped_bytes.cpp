@@ -43,7 +43,7 @@ bool MappedBytes::may_apply(const stream::Record& record) {
   KeptBytes& kept = kept_.try_emplace(map->pid, spender).first->second;
   const std::size_t wanted = kBytesOfMapping * (1 + mappings);
   if (wanted <= kept.bytes()) {
-    kept.give_back(kept.bytes() - wanted);
+    kept.release(kept.bytes() - wanted);
     return true;
   }
   return kept.may_add(wanted - kept.bytes());

@@ -53,7 +53,7 @@ void TargetTime::read() {
     task.last_ns = std::max(task.last_ns, time_of(task).value_or(0));
 }
 
-void TargetTime::look_last() {
+void TargetTime::check_last() {
   read();
   stolen_ns_ = stolen_cpu_ns() - stolen_before_ns_;
   if (!is_command_ || tasks_.empty())

@@ -58,11 +58,11 @@ class TargetTime {
   void look();
   /// Does the same at the end.  For a command, it also reads the time of descendants that still
   /// run.
-  void look_last();
+  void check_last();
   /// Returns the time used up to the last reading; all time of a command that has been
   /// waited for.
   [[nodiscard]] std::uint64_t used_ns() const;
-  /// Returns the stolen_cpu_ns() between the constructor and look_last().
+  /// Returns the stolen_cpu_ns() between the constructor and check_last().
   [[nodiscard]] std::uint64_t stolen_ns() const { return stolen_ns_; }
 
  private:

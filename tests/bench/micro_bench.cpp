@@ -10,7 +10,7 @@
 #include "names/demangle.h"
 #include "names/module_symbols.h"
 #include "stackfold/folded_counts.h"
-#include "stackfold/stream_folder.h"
+#include "stackfold/stream_collapser.h"
 #include "stream/records/sample.h"
 #include "support/large_library.h"
 #include "support/memory_input.h"
@@ -169,7 +169,7 @@ void fold_sample(benchmark::State& state) {
     pe::Input input = pe::Input::open("-", file.get());
     pe::folded::FrameTable frames;
     pe::folded::FoldedCounts counts(frames);
-    pe::fold::StreamFolder(input, {}, counts).fold();
+    pe::fold::StreamCollapser(input, {}, counts).fold();
     benchmark::DoNotOptimize(counts.size());
   }
   state.counters["a_sample"] =

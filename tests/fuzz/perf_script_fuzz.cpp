@@ -10,7 +10,7 @@
 
 #include "fuzz/check_folded.h"
 #include "stackfold/folded_counts.h"
-#include "stackfold/formats/perf_script/perf_script_folder.h"
+#include "stackfold/formats/perf_script/perf_script_collapser.h"
 #include "stackfold/refine.h"
 #include "support/memory_input.h"
 #include "support/string_output.h"
@@ -21,7 +21,7 @@ std::string text_of_pieces(std::string_view text, const pe::fold::Options& optio
   pe::Input input = pe::testing::input_in_pieces(text);
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);
-  pe::fold::PerfScriptFolder(counts, options).fold(input);
+  pe::fold::PerfScriptCollapser(counts, options).fold(input);
   pe::StringOutput out;
   counts.write(out);
   return std::move(out.text);
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   pe::Input input = pe::testing::memory_input({data, size});
   pe::folded::FrameTable frames;
   pe::folded::FoldedCounts counts(frames);
-  const auto report = pe::fold::PerfScriptFolder(counts, options).fold(input);
+  const auto report = pe::fold::PerfScriptCollapser(counts, options).fold(input);
   if (counts.size() > report.samples)
     std::abort();
   options.is_recursive = true;

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "fuzz/check_folded.h"
 #include "stackfold/folded_counts.h"
-#include "stackfold/stream_folder.h"
+#include "stackfold/stream_collapser.h"
 #include "support/memory_input.h"
 #include "support/string_output.h"
 
@@ -33,7 +33,7 @@ std::optional<Folded> fold(pe::Input input, const pe::fold::Options& options) {
   pe::folded::FoldedCounts counts(frames);
   std::uint64_t samples = 0;
   try {
-    samples = pe::fold::StreamFolder(input, options, counts).fold().counts.samples;
+    samples = pe::fold::StreamCollapser(input, options, counts).fold().counts.samples;
   } catch (const pe::Error&) {
     return std::nullopt;
   }
@@ -52,7 +52,7 @@ void check_steps(std::string_view bytes, const pe::fold::Options& options) {
   pe::StringOutput out;
   try {
     pe::Input input = pe::testing::memory_input(bytes);
-    pe::fold::StreamFolder(input, options, counts).fold();
+    pe::fold::StreamCollapser(input, options, counts).fold();
     constexpr std::uint64_t kMostStacks = 20;  // 1,000,000 steps of each are slow enough
     if (counts.size() > kMostStacks)
       return;

@@ -12,7 +12,7 @@ using pe::testing::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   const std::string_view log(data, size);
-  const std::string told = pe::unwind::told_by_verifier(log);
+  const std::string told = pe::unwind::verifier_message(log);
   if (told.empty()) {
     require(log.substr(0, log.find('\0')).find_first_not_of('\n') == std::string_view::npos);
     return 0;

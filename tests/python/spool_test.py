@@ -138,7 +138,7 @@ class Order(InFolder):
         for _ in range(3):
             outgoing = box.take()
             self.assertEqual(self.minute(outgoing), 1)
-            box.give_back(outgoing[0])
+            box.release(outgoing[0])
         self.assertEqual(one.waiting(), 2)
 
     def test_profiles_of_the_same_time_are_two(self):
@@ -147,7 +147,7 @@ class Order(InFolder):
         box = self.outbox(one)
         first = box.take()
         self.put(one, 1, "b")  # while the other is being sent
-        box.give_back(first[0])
+        box.release(first[0])
         self.assertEqual(one.waiting(), 2)
         self.assertEqual([box.take()[1].content() for _ in range(2)], [content_of("a"), content_of("b")])
 

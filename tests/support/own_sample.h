@@ -35,7 +35,7 @@ inline perf_event_attr own_attr() {
 }
 
 /// Adds the mappings of this process to a history, as those of kOwnPid.
-inline void tell_own_mappings(stream::History& history) {
+inline void add_own_mappings(stream::History& history) {
   stream::for_each_mapping(::getpid(), [&](const stream::MapsLine& line) {
     if (!line.executable)
       return;

@@ -37,7 +37,7 @@ class Engine {
   /// `out` must outlive this.
   virtual void begin(Output& out) = 0;
   /// Writes the processes that were running before.
-  virtual void tell_running() = 0;
+  virtual void write_running_state() = 0;
   /// The descriptors to poll(2).
   [[nodiscard]] virtual const std::vector<int>& fds() const = 0;
   /// Handles everything that has arrived.  Returns how soon it should be called again, in

@@ -65,7 +65,7 @@ void WaitSource::start() {
       engine_->expect(program);
   engine_->begin(*out_);
   session_.start_clock(monotonic_ns());
-  engine_->tell_running();
+  engine_->write_running_state();
 }
 
 Closing WaitSource::finish(recording::Ended /*ended*/) {

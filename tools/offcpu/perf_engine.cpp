@@ -57,7 +57,7 @@ std::uint64_t PerfEngine::first_id() const {
 
 void PerfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
-  recording_->drain.tell_losses_early();
+  recording_->drain.report_losses_early();
   if (!request_.spans.empty())
     recording_->waits.keep_apart();
   unwound_ = recording_->stream.stated(layout_);
@@ -73,7 +73,7 @@ std::unordered_set<std::uint64_t> PerfEngine::marks() const {
   return {ids.begin(), ids.end()};
 }
 
-void PerfEngine::tell_running() {
+void PerfEngine::write_running_state() {
   unreadable_ = recording::write_running(recording_->stream, counters_.layout(), target_);
 }
 

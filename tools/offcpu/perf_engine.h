@@ -27,7 +27,7 @@ class PerfEngine final : public Engine {
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
   void begin(Output& out) override;
-  void tell_running() override;
+  void write_running_state() override;
   [[nodiscard]] const std::vector<int>& fds() const override { return counters_.ring_fds(); }
   std::optional<std::uint64_t> pass() override;
   void stop() override;

@@ -51,7 +51,7 @@ CounterSource::CounterSource(const Options& options, recording::Session& session
   }
   open_stream(event, counters_->notes(), std::move(parts));
   if (!options.request.spans.empty())
-    drain_->tell_losses_early();
+    drain_->report_losses_early();
   if (session.child() != nullptr)
     program_ = options.command.front();
   recording::keep_rights_to_record(bpf_ != nullptr);
@@ -137,7 +137,7 @@ void CounterSource::stop() {
   counters_->stop();
   stopped_ns_ = monotonic_ns();
   if (time_)
-    time_->look_last();
+    time_->check_last();
 }
 
 Closing CounterSource::finish(recording::Ended /*ended*/) {

@@ -79,7 +79,7 @@ std::optional<std::uint64_t> EngineSource::pass() {
 
 void EngineSource::stop() {
   if (time_)
-    time_->look_last();
+    time_->check_last();
   engine_->stop();
 }
 

@@ -55,7 +55,7 @@ struct Debuginfod::Library {
     return client != nullptr;
   }
 
-  void hear_progress(Debuginfod& owner) const {
+  void read_progress(Debuginfod& owner) const {
     set_user_data(client, &owner);
     // The callback is a plain function: it gets the client, and finds the owner through the
     // library.
@@ -88,7 +88,7 @@ std::unique_ptr<Debuginfod> Debuginfod::from_environment(DebuginfodSettings sett
 
 Debuginfod::Debuginfod(std::unique_ptr<Library> library, DebuginfodSettings settings)
     : library_(std::move(library)), settings_(std::move(settings)) {
-  library_->hear_progress(*this);
+  library_->read_progress(*this);
   // elfutils 0.192 reports progress only once a server answers.  Only its own timeout ends a
   // request to a silent one: 90 s unless the user has set another (debuginfod-client-config(7)).
   const auto patience = std::chrono::ceil<std::chrono::seconds>(settings_.patience).count();

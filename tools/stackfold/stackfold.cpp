@@ -21,7 +21,7 @@
 #include "stackfold/options.h"
 #include "stackfold/perl.h"
 #include "stackfold/refine.h"
-#include "stackfold/stream_folder.h"
+#include "stackfold/stream_collapser.h"
 #include "stackfold/strip_names.h"
 
 namespace pe::fold {
@@ -153,7 +153,7 @@ struct Taken {
 bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& io) {
   const fold::StreamReport report =
       options.to == nullptr
-          ? fold::StreamFolder(input, options, taken.counts).fold()
+          ? fold::StreamCollapser(input, options, taken.counts).fold()
           : fold::exports::add_stream(input, options, options.to->has_times, taken.profile);
   if (taken.first_event.empty())
     taken.first_event = report.folded_event;
@@ -367,7 +367,7 @@ int work(const CommandLine& line, Io& io) {
   folded::FoldedCounts counts(frames);
   folded::FoldedCounts refined(frames);
   if (options.every_ns) {
-    // As in stream_folder.cpp: waits are in microseconds, or as their period is.
+    // As in stream_collapser.cpp: waits are in microseconds, or as their period is.
     const std::uint64_t ns_per_count = options.weight == fold::Weight::kPeriod ? 1 : kNsPerUs;
     counts.set_timeline(folded::Timeline(*options.every_ns, ns_per_count));
   }

@@ -70,7 +70,7 @@ std::uint64_t resident_peak_bytes(std::string_view status) noexcept {
   return parse_number<std::uint64_t>(value.substr(0, value.find(' '))).value_or(0) * kKiB;
 }
 
-bool says_that_sigprof_is_blocked(std::string_view status) noexcept {
+bool reports_blocked_sigprof(std::string_view status) noexcept {
   constexpr std::size_t kDigits = 16;
   constexpr int kHexadecimal = 16;
   const auto set =

@@ -35,7 +35,7 @@ std::string_view read_of_thread(pid_t tid, const char* name, std::span<char> roo
 /// that is malformed.
 std::uint64_t resident_peak_bytes(std::string_view status) noexcept;
 /// Whether the thread blocks SIGPROF, according to its "status".
-bool says_that_sigprof_is_blocked(std::string_view status) noexcept;
+bool reports_blocked_sigprof(std::string_view status) noexcept;
 
 /// Returns how many filters of system calls (seccomp(2)) a thread has, from its "status".  Before
 /// Linux 5.9 that has only the mode: 2 stands for any number.

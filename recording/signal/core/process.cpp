@@ -185,7 +185,7 @@ void end_thread(void* memory) noexcept {
   remove_alternate_stack(slot);
   slot_plus_one = 0;
   ::prctl(PR_GET_NAME, process.thread(slot).name);
-  give_back(slot);
+  release(slot);
 }
 
 bool make_key() noexcept {
@@ -341,7 +341,7 @@ void begin_thread() noexcept {
     count_up(process.header().without_timer);
     remove_alternate_stack(slot);
     slot_plus_one = 0;
-    give_back(slot);
+    release(slot);
   }
 }
 
@@ -357,7 +357,7 @@ std::uint32_t begin_found_thread(pid_t tid) noexcept {
     return slot;
   if (errno != EINVAL)  // EINVAL: the thread has ended
     count_up(process.header().without_timer);
-  give_back(slot);
+  release(slot);
   return kNoSlot;
 }
 
@@ -407,7 +407,7 @@ bool is_slot_of_this_thread(std::uint32_t slot) noexcept {
   // The thread claimed a slot itself while another thread found it.
   if (own.timer.is_running()) {
     disarm(slot);
-    give_back(slot);
+    release(slot);
   }
   return false;
 }

@@ -46,7 +46,7 @@ bool is_reader_behind() noexcept {
 }
 
 /// The lowest slots are reused first, so that the reader's part of the table stays short.
-void give_back(std::uint32_t slot) noexcept {
+void release(std::uint32_t slot) noexcept {
   publish(process.thread(slot).state, static_cast<std::uint32_t>(kEnded));
   store_relaxed(process.next_slot, std::uint32_t{0});
 }

@@ -26,6 +26,6 @@ bool arm(std::uint32_t slot, pid_t tid) noexcept;
 void disarm(std::uint32_t slot) noexcept;
 
 /// Gives back the slot of a thread that has ended or has another slot.  The reader frees it.
-void give_back(std::uint32_t slot) noexcept;
+void release(std::uint32_t slot) noexcept;
 
 }  // namespace pe::inprocess

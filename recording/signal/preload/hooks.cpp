@@ -69,14 +69,14 @@ Begin* take_begin() noexcept {
   return nullptr;
 }
 
-void give_back(Begin& begin) noexcept { publish(begin.is_taken, std::uint32_t{0}); }
+void release(Begin& begin) noexcept { publish(begin.is_taken, std::uint32_t{0}); }
 
 /// The last call is a jump (at -O2), so that the thread's stack has no frame of ours.
 void* run_thread(void* memory) {
   auto* begin = static_cast<Begin*>(memory);
   auto* const function = begin->function;
   void* const argument = begin->argument;
-  give_back(*begin);
+  release(*begin);
   begin_thread();
   return function(argument);
 }
@@ -112,7 +112,7 @@ PE_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
   begin->argument = argument;
   const int error = real().pthread_create(thread, attributes, run_thread, begin);
   if (error != 0)
-    give_back(*begin);
+    release(*begin);
   return error;
 }
 

@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(kept_bytes_are_given_back_by_their_owner) {
 BOOST_AUTO_TEST_CASE(a_loop_looks_for_the_end_of_the_recording) {
   Budget budget;
   int looks = 0;
-  budget.look_by([&] { ++looks; });
+  budget.check_by([&] { ++looks; });
   Spender spender(budget, 1);
   spender.may_start();
   BOOST_TEST(looks == 1);

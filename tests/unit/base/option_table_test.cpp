@@ -23,12 +23,12 @@ void add_sized_options(po::options_description& options) {
                                                                                    "no word");
 }
 
-int tell_size(const pe::CommandLine& line, pe::Io& io) {
+int report_size(const pe::CommandLine& line, pe::Io& io) {
   io.out.write(choose(line, "size", kSizes, Size::kSmall) == Size::kSmall ? "small" : "large");
   return 0;
 }
 
-constexpr pe::Tool kSized{"sized", "[FILE]...", "Sizes.", add_sized_options, tell_size};
+constexpr pe::Tool kSized{"sized", "[FILE]...", "Sizes.", add_sized_options, report_size};
 
 }  // namespace
 

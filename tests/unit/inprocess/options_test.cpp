@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(counts_fill_what_the_caller_has_room_for) {
     std::uint64_t behind;
   } newer{SP_SIGPROF_COUNTS, 9};
   newer.counts.size = sizeof newer;
-  inprocess::give_counts(counts, newer.counts);
+  inprocess::copy_counts(counts, newer.counts);
   BOOST_TEST(newer.counts.size == sizeof newer);
   BOOST_TEST(newer.counts.samples == 5U);
   BOOST_TEST(newer.counts.bytes == 7U);
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(counts_fill_what_the_caller_has_room_for) {
   sp_sigprof_counts none = SP_SIGPROF_COUNTS;
   none.size = 0;
   none.samples = 3;
-  inprocess::give_counts(counts, none);
+  inprocess::copy_counts(counts, none);
   BOOST_TEST(none.samples == 3U);
 }
 

@@ -42,13 +42,13 @@ BOOST_AUTO_TEST_CASE(filters_are_counted_or_only_known_to_be_there) {
 }
 
 BOOST_AUTO_TEST_CASE(the_signals_that_a_thread_blocks_are_read_from_its_status) {
-  using inprocess::says_that_sigprof_is_blocked;
+  using inprocess::reports_blocked_sigprof;
   // SIGPROF is 27: bit 26.
-  BOOST_TEST(says_that_sigprof_is_blocked("Name:\tx\nSigBlk:\t0000000004000000\nSigIgn:\t0\n"));
-  BOOST_TEST(!says_that_sigprof_is_blocked("SigBlk:\tfffffffffbffffff\nSigIgn:\t04000000\n"));
-  BOOST_TEST(!says_that_sigprof_is_blocked("SigBlk:\t"));
-  BOOST_TEST(!says_that_sigprof_is_blocked("SigBlk:\tnothing that is a num"));
-  BOOST_TEST(!says_that_sigprof_is_blocked(""));
+  BOOST_TEST(reports_blocked_sigprof("Name:\tx\nSigBlk:\t0000000004000000\nSigIgn:\t0\n"));
+  BOOST_TEST(!reports_blocked_sigprof("SigBlk:\tfffffffffbffffff\nSigIgn:\t04000000\n"));
+  BOOST_TEST(!reports_blocked_sigprof("SigBlk:\t"));
+  BOOST_TEST(!reports_blocked_sigprof("SigBlk:\tnothing that is a num"));
+  BOOST_TEST(!reports_blocked_sigprof(""));
 }
 
 BOOST_AUTO_TEST_CASE(the_most_resident_memory_is_read_from_the_status) {

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(the_search_in_a_text_without_end_stops_with_its_budget) {
   BOOST_TEST(version_in(image) == k39);
   Budget budget;
   unsigned looks = 0;
-  budget.look_by([&] {
+  budget.check_by([&] {
     ++looks;
     budget.end(0);
   });

@@ -58,7 +58,7 @@ struct Drained {
           record.type == PERF_RECORD_LOST ? "lost" : std::to_string(stream::time_of(record, attr));
     };
     if (tells_early)
-      drain.tell_losses_early();
+      drain.report_losses_early();
   }
   /// What has come out since the last time.
   std::string take() { return std::exchange(text, {}); }

@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(the_time_of_descendants_that_still_run_counts_at_the_end) {
   }
   TargetTime time(Target{.processes = {child}, .is_command = true});
   (void)!::read(used[0], &byte, 1);
-  time.look_last();
+  time.check_last();
   BOOST_TEST(time.used_ns() >= kUsedNs);
   for (const int fd : {used[0], used[1], end[0], end[1]})
     ::close(fd);
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(children_of_before_a_command_are_not_counted) {
   const pid_t command = fork_child(0);
   TargetTime time(Target{.processes = {command}, .is_command = true});
   ::waitpid(command, nullptr, 0);
-  time.look_last();
+  time.check_last();
   BOOST_TEST(time.used_ns() < kUsedNs / 2);
 }
 

@@ -5,22 +5,22 @@
 
 BOOST_AUTO_TEST_SUITE(verifier_log)
 
-using pe::unwind::told_by_verifier;
+using pe::unwind::verifier_message;
 
 BOOST_AUTO_TEST_CASE(lines_become_one) {
-  BOOST_TEST(told_by_verifier("0: (bf) r6 = r1\nR1 invalid mem access\n") ==
+  BOOST_TEST(verifier_message("0: (bf) r6 = r1\nR1 invalid mem access\n") ==
              "; the verifier: 0: (bf) r6 = r1 | R1 invalid mem access");
-  BOOST_TEST(told_by_verifier("alone") == "; the verifier: alone");
+  BOOST_TEST(verifier_message("alone") == "; the verifier: alone");
 }
 
 BOOST_AUTO_TEST_CASE(who_said_nothing_is_not_named) {
-  BOOST_TEST(told_by_verifier("") == "");
-  BOOST_TEST(told_by_verifier("\n\n") == "");
-  BOOST_TEST(told_by_verifier(std::string(100, '\0')) == "");
+  BOOST_TEST(verifier_message("") == "");
+  BOOST_TEST(verifier_message("\n\n") == "");
+  BOOST_TEST(verifier_message(std::string(100, '\0')) == "");
 }
 
 BOOST_AUTO_TEST_CASE(what_lies_behind_the_end_is_not_told) {
-  BOOST_TEST(told_by_verifier(std::string("one\n\0two\n", 9)) == "; the verifier: one");
+  BOOST_TEST(verifier_message(std::string("one\n\0two\n", 9)) == "; the verifier: one");
 }
 
 BOOST_AUTO_TEST_CASE(of_a_long_log_the_end_is_told) {
@@ -30,10 +30,10 @@ BOOST_AUTO_TEST_CASE(of_a_long_log_the_end_is_told) {
     if (line >= 70)
       last += (line > 70 ? " | " : "") + std::to_string(line);
   }
-  BOOST_TEST(told_by_verifier(log) == "; the verifier: " + last);
+  BOOST_TEST(verifier_message(log) == "; the verifier: " + last);
   // One line more than is reported; then exactly as many.
-  BOOST_TEST(told_by_verifier("x\n" + log.substr(log.find("70"))) == "; the verifier: " + last);
-  BOOST_TEST(told_by_verifier(log.substr(log.find("70"))) == "; the verifier: " + last);
+  BOOST_TEST(verifier_message("x\n" + log.substr(log.find("70"))) == "; the verifier: " + last);
+  BOOST_TEST(verifier_message(log.substr(log.find("70"))) == "; the verifier: " + last);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

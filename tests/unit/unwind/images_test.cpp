@@ -31,7 +31,7 @@ std::vector<unwind::UnwindTable*> tables(unwind::Images& images, const stream::H
 
 BOOST_AUTO_TEST_CASE(a_file_is_read_once) {
   stream::History history;
-  testing::tell_own_mappings(history);
+  testing::add_own_mappings(history);
   unwind::Images images(objects::FileMatch::kAny);
   const auto first = tables(images, history);
   BOOST_TEST(first.size() > 2u);  // the program, libc, libstdc++
@@ -40,14 +40,14 @@ BOOST_AUTO_TEST_CASE(a_file_is_read_once) {
 
 BOOST_AUTO_TEST_CASE(what_files_can_make_us_read_is_bounded) {
   stream::History history;
-  testing::tell_own_mappings(history);
+  testing::add_own_mappings(history);
   unwind::Images images(objects::FileMatch::kAny, 1);
   BOOST_TEST(tables(images, history).size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(that_there_were_no_descriptors_is_known_of_a_file_without_a_table) {
   stream::History history;
-  testing::tell_own_mappings(history);
+  testing::add_own_mappings(history);
   unwind::Images images(objects::FileMatch::kAny);
   std::vector<Fd> all;
   do

@@ -53,7 +53,7 @@ class OwnProcess {
  public:
   explicit OwnProcess(bool may_continue = true, unwind::RuntimeCode* runtime = nullptr)
       : unwinder_(history_, {.may_continue = may_continue, .runtime_code = runtime}) {
-    testing::tell_own_mappings(history_);
+    testing::add_own_mappings(history_);
   }
 
   std::vector<std::uint64_t> chain(const std::string& record, const unwind::Behind& behind = {}) {

@@ -53,7 +53,7 @@ constinit Process
     process{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
 
 /// Adds a thread's walks and memory since the last call to the header.
-void tell_counts(Thread& thread) noexcept {
+void report_counts(Thread& thread) noexcept {
   heap::Header& header = thread.tracer->shared.header();
   const StackWalk::Counts& now = thread.walk.counts();
   count_up(header.walks, now.walks - thread.told.walks);
@@ -72,7 +72,7 @@ std::uint32_t slot_of(const Thread& thread) noexcept {
 void close_thread(Thread& thread) noexcept {
   thread.is_busy = true;
   Tracer& tracer = *thread.tracer;
-  tell_counts(thread);
+  report_counts(thread);
   thread.account.close();
   const std::uint32_t slot = slot_of(thread);
   {
@@ -289,7 +289,7 @@ Thread* make_thread(Tracer& tracer) noexcept {
   // A forked child continues where its parent was: it has come here at the end of a distance.
   if (tracer.settings.sample_bytes != 0 && thread_state.sample_left == 0)
     thread_state.sample_left = thread->distance.next(tracer.settings.sample_bytes);
-  tell_counts(*thread);
+  report_counts(*thread);
   thread->is_late = thread_state.is_late;
   if (!thread->is_late)
     ::pthread_setspecific(process.key, thread);
@@ -357,7 +357,7 @@ std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept {
     count_up(header.incomplete_stacks);
   constexpr std::uint64_t kTellEach = 256;
   if (thread.walk.counts().walks % kTellEach == 0) [[unlikely]]
-    tell_counts(thread);
+    report_counts(thread);
   if (stack.hash.bits() == thread.last_stack.bits())
     return thread.last_site;
   std::uint32_t site = thread.tracer->sites.find(stack.hash);
@@ -380,7 +380,7 @@ void note_end() noexcept {
     return;
   heap::Header& header = tracer->shared.header();
   if (Thread* thread = thread_state.thread; thread != nullptr && thread->is_ready)
-    tell_counts(*thread);
+    report_counts(*thread);
   // A process may end twice: exit(3), and _exit(2) in a handler.
   const std::uint64_t bytes = tracer->codes.private_bytes() + tracer->sites.private_bytes() +
                               tracer->stacks.private_bytes() + tracer->live.private_bytes() +
@@ -415,7 +415,7 @@ bool traces_mmap() noexcept { return process.settings.traces_mmap; }
 
 bool follows_children() noexcept { return process.settings.follows_forks; }
 
-void tell_left_out() noexcept {
+void report_left_out() noexcept {
   const inprocess::KeepErrno keep;
   constexpr int kPatienceS = 1;
   const Link link(process.settings.socket.view(), kPatienceS);

@@ -117,7 +117,7 @@ bool traces_mmap() noexcept;
 bool follows_children() noexcept;
 /// Reports to malloctrace that a program is started without the library, because it would not start
 /// with it.
-void tell_left_out() noexcept;
+void report_left_out() noexcept;
 /// Whether this is the traced process, and not the child of a vfork(2) in its memory.
 bool is_own_process() noexcept;
 /// To be called after dlclose(3).

@@ -158,7 +158,7 @@ std::vector<std::uint64_t> BpfEngine::ids() const {
 
 void BpfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
-  recording_->waits.look_by([this] { budget_.look(monotonic_ns()); });
+  recording_->waits.check_by([this] { budget_.look(monotonic_ns()); });
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   // The end is not looked for meanwhile, so that comes before the recording.
@@ -184,7 +184,7 @@ bool BpfEngine::precede(const stream::Record& record) {
 
 /// Does nothing: begin() has written them, because the kernel must know the code of running
 /// processes first.
-void BpfEngine::tell_running() {}
+void BpfEngine::write_running_state() {}
 
 void BpfEngine::write_head() {
   stream::StreamWriter& writer = recording_->writer;

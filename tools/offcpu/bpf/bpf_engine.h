@@ -44,7 +44,7 @@ class BpfEngine final : public Engine {
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
   void begin(Output& out) override;
   void expect(const std::string& program) override { scripts_.reader().expect(program); }
-  void tell_running() override;
+  void write_running_state() override;
   [[nodiscard]] const std::vector<int>& fds() const override { return fds_; }
   std::optional<std::uint64_t> pass() override;
   void stop() override;

@@ -48,7 +48,7 @@ class OrderedWaits {
         has_begun_(!command.has_value()) {}
 
   /// Long work calls `look` about every 10 ms.
-  void look_by(std::function<void()> look) { look_ = std::move(look); }
+  void check_by(std::function<void()> look) { look_ = std::move(look); }
 
   void hold(LateWait wait) {
     // A sum's last wait may have ended right before the previous reading.

@@ -82,9 +82,9 @@ bool is_gdb_thread(std::string_view line) {
   return line.starts_with("Thread ") && (line.ends_with(':') || line.find(" (") != kNone);
 }
 
-class Folder : public TextFolder {
+class Collapser : public TextCollapser {
  public:
-  using TextFolder::TextFolder;
+  using TextCollapser::TextCollapser;
 
   void take(std::string_view line) {
     if (const auto frame = parse_frame(line)) {
@@ -174,7 +174,7 @@ bool looks_like_gdb(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<Folder>(input, options, counts);
+  return fold_lines<Collapser>(input, options, counts);
 }
 
 }  // namespace pe::fold::backtrace

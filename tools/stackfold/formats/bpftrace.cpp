@@ -61,10 +61,10 @@ std::string_view frame_name(std::string_view line) {
   return cut_offset(name);
 }
 
-class Folder : public TextFolder {
+class Collapser : public TextCollapser {
  public:
-  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : TextFolder(input, options, counts) {
+  Collapser(Input& input, const Options& options, folded::FoldedCounts& counts)
+      : TextCollapser(input, options, counts) {
     if (options.event)
       report_.folded_event = (options.event->starts_with('@') ? "" : "@") + *options.event;
   }
@@ -211,7 +211,7 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<Folder>(input, options, counts);
+  return fold_lines<Collapser>(input, options, counts);
 }
 
 }  // namespace pe::fold::bpftrace

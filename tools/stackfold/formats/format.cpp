@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "folded/folded_line.h"
-#include "stackfold/formats/perf_script/perf_script_folder.h"
+#include "stackfold/formats/perf_script/perf_script_collapser.h"
 #include "stackfold/formats/perf_script/sample_line.h"
 #include "stackfold/formats/pprof/pprof.h"
 #include "stackfold/formats/pprof/pprof_raw.h"

@@ -48,10 +48,10 @@ std::string_view without_number(std::string_view name) {
 /// Returns class and method of "java.base@17.0.15/java.lang.Thread.run(Thread.java:840)".
 std::string_view method_of(std::string_view text) { return trim(text.substr(0, text.find('('))); }
 
-class Folder : public TextFolder {
+class Collapser : public TextCollapser {
  public:
-  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : TextFolder(input, options, counts) {
+  Collapser(Input& input, const Options& options, folded::FoldedCounts& counts)
+      : TextCollapser(input, options, counts) {
     report_.folded_event = options.event.value_or("RUNNABLE");
   }
 
@@ -141,7 +141,7 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<Folder>(input, options, counts);
+  return fold_lines<Collapser>(input, options, counts);
 }
 
 }  // namespace pe::fold::jstack
@@ -195,10 +195,10 @@ std::string_view frame_name(std::string_view line) {
   return cut_offset(name);
 }
 
-class Folder : public TextFolder {
+class Collapser : public TextCollapser {
  public:
-  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : TextFolder(input, options, counts) {
+  Collapser(Input& input, const Options& options, folded::FoldedCounts& counts)
+      : TextCollapser(input, options, counts) {
     const std::string event = options.event.value_or("bytes");
     bytes_ = options.all_events || event == "bytes";
     allocations_ = options.all_events || event == "allocations";
@@ -278,7 +278,7 @@ class Folder : public TextFolder {
 bool looks_like(std::string_view head) { return has_line(head, begins_report); }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<Folder>(input, options, counts);
+  return fold_lines<Collapser>(input, options, counts);
 }
 
 }  // namespace pe::fold::memleak

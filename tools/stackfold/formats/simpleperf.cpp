@@ -34,10 +34,10 @@
 namespace pe::fold::simpleperf {
 namespace {
 
-class Folder : public TextFolder {
+class Collapser : public TextCollapser {
  public:
-  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
-      : TextFolder(input, options, counts) {
+  Collapser(Input& input, const Options& options, folded::FoldedCounts& counts)
+      : TextCollapser(input, options, counts) {
     report_.folded_event = options.event.value_or("");
   }
 
@@ -154,7 +154,7 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<Folder>(input, options, counts);
+  return fold_lines<Collapser>(input, options, counts);
 }
 
 }  // namespace pe::fold::simpleperf

@@ -70,9 +70,9 @@ std::optional<std::uint64_t> number_behind_gap(std::string_view& text) {
   return number;
 }
 
-class Folder : public TextFolder {
+class Collapser : public TextCollapser {
  public:
-  using TextFolder::TextFolder;
+  using TextCollapser::TextCollapser;
 
   void take(std::string_view line) {
     std::string_view text = trim(line);
@@ -234,7 +234,7 @@ bool looks_like(std::string_view head) { return looks_like_blocks(head, false); 
 bool looks_like_bcc(std::string_view head) { return looks_like_blocks(head, true); }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<Folder>(input, options, counts);
+  return fold_lines<Collapser>(input, options, counts);
 }
 
 }  // namespace pe::fold::stack_blocks

@@ -138,10 +138,10 @@ class StackBuilder {
 
 // The base of the readers that take an input line by line.
 
-class TextFolder {
+class TextCollapser {
  public:
   /// All must outlive this.
-  TextFolder(Input& input, const Options& options, folded::FoldedCounts& counts)
+  TextCollapser(Input& input, const Options& options, folded::FoldedCounts& counts)
       : lines_(input, report_), options_(options), counts_(counts), stack_(counts) {}
 
  protected:
@@ -157,19 +157,19 @@ class TextFolder {
   folded::FoldedCounts& counts_;
   StackBuilder stack_;
 
-  template <typename Folder>
+  template <typename Collapser>
   friend TextReport fold_lines(Input& input, const Options& options, folded::FoldedCounts& counts);
 };
 
-/// Folds an input.  `Folder` derives from TextFolder, and has take() for each line and end() for
-/// the end of the input.
-template <typename Folder>
+/// Folds an input.  `Collapser` derives from TextCollapser, and has take() for each line and end()
+/// for the end of the input.
+template <typename Collapser>
 TextReport fold_lines(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  Folder folder(input, options, counts);
-  TextFolder& common = folder;
+  Collapser collapser(input, options, counts);
+  TextCollapser& common = collapser;
   while (const auto line = common.lines_.next())
-    folder.take(*line);
-  folder.end();
+    collapser.take(*line);
+  collapser.end();
   return common.report_;
 }
 

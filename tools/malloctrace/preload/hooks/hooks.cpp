@@ -223,7 +223,7 @@ bool begin_exec() noexcept { return false; }
 
 void fail_exec(bool /*what_began*/) noexcept {}
 
-void leave_out() noexcept { malloctrace::tell_left_out(); }
+void leave_out() noexcept { malloctrace::report_left_out(); }
 
 }  // namespace pe::inprocess
 

@@ -251,7 +251,7 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 /// False if the real operator must do it.
-[[gnu::always_inline]] inline bool give_back(void* block) noexcept {
+[[gnu::always_inline]] inline bool release(void* block) noexcept {
   const NewMode mode = current_mode();
   if (mode == NewMode::kForward || mode == NewMode::kUnknown)
     return false;
@@ -294,17 +294,17 @@ using namespace pe::malloctrace;
   }
 #define PE_DELETE(name)              \
   PE_HOOK void name(void* block) {   \
-    if (!give_back(block))           \
+    if (!release(block))             \
       forward<void>(k##name, block); \
   }
 #define PE_DELETE_WITH(name, type)            \
   PE_HOOK void name(void* block, type more) { \
-    if (!give_back(block))                    \
+    if (!release(block))                      \
       forward<void>(k##name, block, more);    \
   }
 #define PE_DELETE_WITH_BOTH(name, type, type2)            \
   PE_HOOK void name(void* block, type more, type2 most) { \
-    if (!give_back(block))                                \
+    if (!release(block))                                  \
       forward<void>(k##name, block, more, most);          \
   }
 

@@ -76,9 +76,9 @@ bool waits(std::string_view text) {
          std::find(std::begin(kWaits), std::end(kWaits), function) != std::end(kWaits);
 }
 
-class Folder : public TextFolder {
+class Collapser : public TextCollapser {
  public:
-  using TextFolder::TextFolder;
+  using TextCollapser::TextCollapser;
 
   void end() {
     end_graph();
@@ -176,7 +176,7 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<Folder>(input, options, counts);
+  return fold_lines<Collapser>(input, options, counts);
 }
 
 }  // namespace pe::fold::macos_sample

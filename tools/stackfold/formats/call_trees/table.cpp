@@ -90,9 +90,9 @@ struct Table {
 };
 
 template <const Table& table>
-class TableFolder : public TextFolder {
+class TableCollapser : public TextCollapser {
  public:
-  using TextFolder::TextFolder;
+  using TextCollapser::TextCollapser;
 
   void take(std::string_view line) {
     const bool may_be_header = !header_ || table.has_blank_ends;
@@ -281,7 +281,7 @@ constexpr Table kTable{
 bool looks_like(std::string_view head) { return has_line(head, parse_header); }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<TableFolder<kTable>>(input, options, counts);
+  return fold_lines<TableCollapser<kTable>>(input, options, counts);
 }
 
 }  // namespace pe::fold::ghc_prof
@@ -334,7 +334,7 @@ constexpr Table kTable{
 bool looks_like(std::string_view head) { return has_line(head, parse_header); }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<TableFolder<kTable>>(input, options, counts);
+  return fold_lines<TableCollapser<kTable>>(input, options, counts);
 }
 
 }  // namespace pe::fold::vtune
@@ -418,7 +418,7 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return fold_lines<TableFolder<kTable>>(input, options, counts);
+  return fold_lines<TableCollapser<kTable>>(input, options, counts);
 }
 
 }  // namespace pe::fold::visual_studio

@@ -136,9 +136,9 @@ struct Backtrace {
   folded::Count time_ns;
 };
 
-class Folder {
+class Collapser {
  public:
-  Folder(const Options& options, folded::FoldedCounts& counts)
+  Collapser(const Options& options, folded::FoldedCounts& counts)
       : options_(options), counts_(counts), types_(counts, options) {}
 
   TextReport fold(Input& input) {
@@ -312,7 +312,7 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return Folder(options, counts).fold(input);
+  return Collapser(options, counts).fold(input);
 }
 
 }  // namespace pe::fold::xctrace

@@ -251,9 +251,9 @@ std::string unpack(Input& input, std::string& damage) {
   return bytes;
 }
 
-class Folder {
+class Collapser {
  public:
-  Folder(const Profile& profile, const Options& options, folded::FoldedCounts& counts)
+  Collapser(const Profile& profile, const Options& options, folded::FoldedCounts& counts)
       : profile_(profile), options_(options), counts_(counts), types_(counts, options) {}
 
   void fold(TextReport& report) {
@@ -469,7 +469,7 @@ TextReport fold(Input& input, const Options& options, folded::FoldedCounts& coun
   std::string damage;
   const std::string bytes = unpack(input, damage);
   const Profile profile = read_profile(bytes);
-  Folder(profile, options, counts).fold(report);
+  Collapser(profile, options, counts).fold(report);
   if (!profile.damage.empty() && !profile.types.empty())
     report.damage = profile.damage;
   if (!damage.empty())

@@ -53,9 +53,9 @@ struct Mapping {
   std::string file;
 };
 
-class Folder {
+class Collapser {
  public:
-  Folder(Input& input, const Options& options, folded::FoldedCounts& counts)
+  Collapser(Input& input, const Options& options, folded::FoldedCounts& counts)
       : lines_(input, report_), options_(options), counts_(counts), types_(counts, options) {}
 
   TextReport fold() {
@@ -316,7 +316,7 @@ bool looks_like(std::string_view head) {
 }
 
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return Folder(input, options, counts).fold();
+  return Collapser(input, options, counts).fold();
 }
 
 }  // namespace pe::fold::pprof_raw

@@ -327,7 +327,7 @@ class Sender:
         """Handles an answer; False if the sender must pause before its next request."""
         verdict = judge(answer.status)
         if verdict == "again":
-            self._outbox.give_back(name)
+            self._outbox.release(name)
             # Some messages differ only in their milliseconds.
             kind = answer.status, re.sub("[0-9]", "", answer.message()) if answer.status == 0 else ""
             if kind not in self._failures:

@@ -300,7 +300,7 @@ class Outbox:
                     return name  # otherwise it has been dropped
 
     def take(self) -> tuple[SpoolName, Profile] | None:
-        """Returns the oldest profile.  No process drops it until remove() or give_back().  Removes and counts damaged
+        """Returns the oldest profile.  No process drops it until remove() or release().  Removes and counts damaged
         profiles."""
         while name := self._claim_oldest():
             content = _read_regular(self._sending(name), MOST_PROFILE_BYTES)
@@ -309,7 +309,7 @@ class Outbox:
                 return name, profile
             if content is None:
                 self.unreadable.add(name.text)
-                self.give_back(name, is_next=False)
+                self.release(name, is_next=False)
             else:
                 self.remove(name, "damaged")
         return None
@@ -320,7 +320,7 @@ class Outbox:
             os.unlink(self._sending(name))  # before counting: an accepted profile must not be sent again
             self._spool.count(count)
 
-    def give_back(self, name: SpoolName, is_next: bool = True) -> None:
+    def release(self, name: SpoolName, is_next: bool = True) -> None:
         """Moves a profile back, so that it waits again in its old position."""
         with self._spool.locked():
             self._move(name, is_claimed=False)

@@ -207,7 +207,7 @@ def run_list(settings: Settings, tools: pipeline.Tools) -> int:
     from stackpipe.runs import store
 
     print_out(store.table_of(store.read_runs(settings.output, with_broken=True)))
-    store.say_drafts(settings.output)
+    store.print_drafts(settings.output)
     return 0
 
 

@@ -181,7 +181,7 @@ def table_of(runs: list[Run]) -> str:
     return text
 
 
-def say_drafts(output: str) -> None:
+def print_drafts(output: str) -> None:
     """Reports unfinished captures, if any."""
     try:
         drafts = [entry for entry in os.scandir(output) if entry.name.startswith(".capture-") and entry.is_dir(follow_symlinks=False)]

@@ -27,10 +27,10 @@
 
 namespace pe::fold {
 
-class PerfScriptFolder {
+class PerfScriptCollapser {
  public:
   /// `counts` must outlive this.
-  PerfScriptFolder(folded::FoldedCounts& counts, const Options& options);
+  PerfScriptCollapser(folded::FoldedCounts& counts, const Options& options);
 
   /// Reads to the end and adds every stack.  With --compat, an unfinished stack continues in the
   /// next input.  The report covers all inputs so far.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/formats/perf_script/perf_script_folder.h"
+#include "stackfold/formats/perf_script/perf_script_collapser.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,7 +46,7 @@ bool is_clock(std::string_view event) {
 
 }  // namespace
 
-PerfScriptFolder::PerfScriptFolder(folded::FoldedCounts& counts, const Options& options)
+PerfScriptCollapser::PerfScriptCollapser(folded::FoldedCounts& counts, const Options& options)
     : counts_(counts),
       options_(options),
       rules_{.marks = options.marks,
@@ -61,7 +61,7 @@ PerfScriptFolder::PerfScriptFolder(folded::FoldedCounts& counts, const Options& 
     counts.keep_large();
 }
 
-TextReport PerfScriptFolder::fold(Input& input) {
+TextReport PerfScriptCollapser::fold(Input& input) {
   LineReader lines(input);
   input_ = &input;
   lines_ = &lines;
@@ -87,7 +87,7 @@ TextReport PerfScriptFolder::fold(Input& input) {
   return report_;
 }
 
-void PerfScriptFolder::take(std::string_view line) {
+void PerfScriptCollapser::take(std::string_view line) {
   if (is_pending_ && take_source(line))
     return;
   if (line.empty() || (!options_.is_perl && line.size() < 8 && is_blank_line(line))) {
@@ -119,7 +119,7 @@ void PerfScriptFolder::take(std::string_view line) {
 }
 
 /// Accepts the lines of a record that is no sample.
-bool PerfScriptFolder::take_other_record(std::string_view line, bool is_indented) {
+bool PerfScriptCollapser::take_other_record(std::string_view line, bool is_indented) {
   if (in_other_record_ && is_indented)
     return true;
   in_other_record_ = is_other_record(line);
@@ -131,12 +131,12 @@ bool PerfScriptFolder::take_other_record(std::string_view line, bool is_indented
 }
 
 /// Is the period needed, and does it exceed 64 bits?  stackcollapse-perf.pl accepts any number.
-bool PerfScriptFolder::is_weight_lost(const PerfHeader& header) const {
+bool PerfScriptCollapser::is_weight_lost(const PerfHeader& header) const {
   return !options_.is_perl && options_.weight != Weight::kSamples && header.event &&
          header.event->is_period_too_large;
 }
 
-void PerfScriptFolder::take_header(const PerfHeader& header) {
+void PerfScriptCollapser::take_header(const PerfHeader& header) {
   if (!options_.is_perl)
     end_sample();  // the text may have lost its blank lines
   const auto time_us = options_.time || options_.every_ns ? time_of(header) : std::nullopt;
@@ -168,7 +168,7 @@ void PerfScriptFolder::take_header(const PerfHeader& header) {
 }
 
 /// Returns 1 if perf printed no period, or 0.  To the Perl script, "00" is a period of 0.
-std::uint64_t PerfScriptFolder::period_of(const PerfHeader& header) const {
+std::uint64_t PerfScriptCollapser::period_of(const PerfHeader& header) const {
   if (!header.event)
     return 1;
   const PerfEventField& event = *header.event;
@@ -176,7 +176,7 @@ std::uint64_t PerfScriptFolder::period_of(const PerfHeader& header) const {
   return event.period == 0 && !is_given ? 1 : event.period;
 }
 
-std::string PerfScriptFolder::root_of(const PerfHeader& header) const {
+std::string PerfScriptCollapser::root_of(const PerfHeader& header) const {
   std::string root = options_.is_perl ? std::string(header.comm) : clean_name(header.comm);
   std::replace(root.begin(), root.end(), ' ', '_');
   const std::string_view pid = header.pid.empty() ? "?" : header.pid;
@@ -188,7 +188,7 @@ std::string PerfScriptFolder::root_of(const PerfHeader& header) const {
 }
 
 /// Accepts the line if its frame also followed the previous frame the last time.
-bool PerfScriptFolder::take_expected(std::string_view line) {
+bool PerfScriptCollapser::take_expected(std::string_view line) {
   if (known_.empty() || !in_sample_)  // known_ is empty if take_frame_by_line() reads frames
     return false;
   const std::uint32_t expected = known_[last_].next;
@@ -212,7 +212,7 @@ bool PerfScriptFolder::take_expected(std::string_view line) {
 
 /// Accepts the line if its function and module are known.  A sample's first line cannot look like
 /// that: its numbers would be a part of the function.
-bool PerfScriptFolder::take_known(std::string_view line) {
+bool PerfScriptCollapser::take_known(std::string_view line) {
   if (known_.empty() || !in_sample_)
     return false;
   const auto frame = parse_perf_frame(line, options_.is_perl);
@@ -226,13 +226,13 @@ bool PerfScriptFolder::take_known(std::string_view line) {
 }
 
 /// Adds a frame, which is then expected after the last one.
-void PerfScriptFolder::follow_with(std::uint32_t known) {
+void PerfScriptCollapser::follow_with(std::uint32_t known) {
   leaf_first_.push_back(known_[known].place);
   known_[last_].next = known;
   last_ = known;
 }
 
-void PerfScriptFolder::take_frame(const PerfFrame& frame) {
+void PerfScriptCollapser::take_frame(const PerfFrame& frame) {
   if (rules_.with_addresses || uninliner_ || options_.with_lines) {
     take_frame_by_line(frame);
     return;
@@ -243,7 +243,7 @@ void PerfScriptFolder::take_frame(const PerfFrame& frame) {
 }
 
 /// Reads a frame whose text depends on more than its function and module.
-void PerfScriptFolder::take_frame_by_line(const PerfFrame& frame) {
+void PerfScriptCollapser::take_frame_by_line(const PerfFrame& frame) {
   // Outside of a chosen sample the frame is dropped, but its source line is still a known line.
   pending_.clear();
   const bool is_expanded = in_sample_ && uninliner_ && uninline(frame);
@@ -259,7 +259,7 @@ void PerfScriptFolder::take_frame_by_line(const PerfFrame& frame) {
 }
 
 /// Makes the functions at this frame, with inlined ones, pending; false if none are known.
-bool PerfScriptFolder::uninline(const PerfFrame& frame) {
+bool PerfScriptCollapser::uninline(const PerfFrame& frame) {
   const Before before = before_;
   before_ = frame.module.starts_with('[') ? Before::kKernel
             : frame.module == "inlined"   ? Before::kInlined
@@ -273,7 +273,7 @@ bool PerfScriptFolder::uninline(const PerfFrame& frame) {
 }
 
 /// Accepts the line after a frame if it is the frame's source line.
-bool PerfScriptFolder::take_source(std::string_view line) {
+bool PerfScriptCollapser::take_source(std::string_view line) {
   if (options_.is_perl) {  // the Perl script accepts any line, one for each inlined function
     pending_[next_source_++] += perl_source_suffix(line);
     if (next_source_ == sources_)
@@ -288,7 +288,7 @@ bool PerfScriptFolder::take_source(std::string_view line) {
 }
 
 /// Adds the pending frames to the sample.
-void PerfScriptFolder::add_pending() {
+void PerfScriptCollapser::add_pending() {
   is_pending_ = false;
   if (pending_.empty())
     return;
@@ -308,7 +308,7 @@ void PerfScriptFolder::add_pending() {
   leaf_first_.push_back(known->second);
 }
 
-std::uint32_t PerfScriptFolder::find_or_add(const PerfFrame& frame) {
+std::uint32_t PerfScriptCollapser::find_or_add(const PerfFrame& frame) {
   KnownIndex& index = index_[rules_.is_java ? 1 : 0];
   const std::string_view function = without_offset(frame.function);
   const auto found = index.find({function, frame.module});
@@ -324,13 +324,13 @@ std::uint32_t PerfScriptFolder::find_or_add(const PerfFrame& frame) {
 }
 
 /// Returns " (module)", which all frames of the module share, so that it stays in a cache.
-std::string_view PerfScriptFolder::tail_of(std::string_view module) {
+std::string_view PerfScriptCollapser::tail_of(std::string_view module) {
   const std::string tail = fmt::format(" ({})", module);
   const auto known = tails_.find(tail);
   return known != tails_.end() ? *known : *tails_.insert(arena_.store(tail)).first;
 }
 
-PerfScriptFolder::Place PerfScriptFolder::make_place(const PerfFrame& frame) {
+PerfScriptCollapser::Place PerfScriptCollapser::make_place(const PerfFrame& frame) {
   const std::vector<std::string> frames = frames_of(frame, rules_);
   const Place place{static_cast<std::uint32_t>(pool_.size()),
                     static_cast<std::uint32_t>(frames.size())};
@@ -339,7 +339,7 @@ PerfScriptFolder::Place PerfScriptFolder::make_place(const PerfFrame& frame) {
   return place;
 }
 
-void PerfScriptFolder::end_sample() {
+void PerfScriptCollapser::end_sample() {
   if (!in_sample_)
     return;
   stack_ = roots_;
@@ -357,7 +357,7 @@ void PerfScriptFolder::end_sample() {
   leaf_first_.clear();
 }
 
-void PerfScriptFolder::ignore(std::string_view line) {
+void PerfScriptCollapser::ignore(std::string_view line) {
   if (report_.ignored_lines++ == 0)
     report_.first_ignored =
         fmt::format("{}:{}: {}", input_->name(), lines_->line_number(), in_quotes(line));
@@ -365,15 +365,15 @@ void PerfScriptFolder::ignore(std::string_view line) {
 
 namespace perf_script {
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
-  return PerfScriptFolder(counts, options).fold(input);
+  return PerfScriptCollapser(counts, options).fold(input);
 }
 
 TextReport fold_as_perl(std::span<Input> inputs, const Options& options,
                         folded::FoldedCounts& counts) {
-  PerfScriptFolder folder(counts, options);
+  PerfScriptCollapser collapser(counts, options);
   TextReport report;
   for (Input& input : inputs)
-    report = folder.fold(input);
+    report = collapser.fold(input);
   return report;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/stream_folder.h"
+#include "stackfold/stream_collapser.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -236,7 +236,7 @@ void refuse_weight(const stream::Event& event, const std::string& field) {
                               : fmt::format("its fields are {}", fmt::join(numbers, ", "))));
 }
 
-StreamFolder::StreamFolder(Input& input, const Options& options, folded::FoldedCounts& counts)
+StreamCollapser::StreamCollapser(Input& input, const Options& options, folded::FoldedCounts& counts)
     : options_(options),
       counts_(counts),
       in_ns_(counts.frames()),
@@ -247,7 +247,7 @@ StreamFolder::StreamFolder(Input& input, const Options& options, folded::FoldedC
                         [this](const StackCount& counted) { count(counted); });
 }
 
-StreamReport StreamFolder::fold() {
+StreamReport StreamCollapser::fold() {
   StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); },
                                      [this](const stream::Record& record) { observe(record); });
   if (slow_calls_) {
@@ -260,7 +260,7 @@ StreamReport StreamFolder::fold() {
   return report;
 }
 
-void StreamFolder::take(const Stacks::Taken& taken) {
+void StreamCollapser::take(const Stacks::Taken& taken) {
   auto& stack = stack_;
   stack.clear();
   if (options_.all_events)
@@ -282,7 +282,7 @@ void StreamFolder::take(const Stacks::Taken& taken) {
 }
 
 /// Adds the sample's stack, root first.
-void StreamFolder::add(const Stacks::Taken& taken) {
+void StreamCollapser::add(const Stacks::Taken& taken) {
   // Sums of time are in nanoseconds and printed in microseconds, as in offcputime.
   const bool is_time =
       options_.weight == Weight::kByUnit && std::string_view(taken.event.unit) == "ns";
@@ -300,7 +300,7 @@ void StreamFolder::add(const Stacks::Taken& taken) {
     count(counted);
 }
 
-void StreamFolder::count(const StackCount& counted) {
+void StreamCollapser::count(const StackCount& counted) {
   folded::Timeline* const timeline = counts_.timeline();
   if (timeline == nullptr)
     (counted.is_time ? in_ns_ : counts_).add(counted.stack, {.whole = counted.weight});
@@ -313,7 +313,7 @@ void StreamFolder::count(const StackCount& counted) {
 }
 
 /// Notes facts and, with a timeline, when samples were taken and lost.
-void StreamFolder::observe(const stream::Record& record) {
+void StreamCollapser::observe(const stream::Record& record) {
   const stream::Session& session = stacks_.session();
   if (slow_calls_)
     slow_calls_->follow(record, session);
@@ -333,7 +333,7 @@ void StreamFolder::observe(const stream::Record& record) {
   counts_.add_at(loss->time_ns, lost, {.whole = loss->samples});
 }
 
-std::uint64_t StreamFolder::weight_of(const Stacks::Taken& taken) const {
+std::uint64_t StreamCollapser::weight_of(const Stacks::Taken& taken) const {
   const bool by_period = options_.weight == Weight::kPeriod ||
                          (options_.weight == Weight::kByUnit && is_weighed_by_period(taken.event));
   return by_period ? taken.sample.period : 1;

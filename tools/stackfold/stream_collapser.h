@@ -149,11 +149,11 @@ class StreamFacts {
   std::uint64_t last_ns_ = 0;
 };
 
-class StreamFolder {
+class StreamCollapser {
  public:
   /// `input` and `counts` must outlive this.  Throws Error if the input is not a sample
   /// stream.
-  StreamFolder(Input& input, const Options& options, folded::FoldedCounts& counts);
+  StreamCollapser(Input& input, const Options& options, folded::FoldedCounts& counts);
 
   /// Reads to the end and adds every stack to the counts.
   StreamReport fold();
