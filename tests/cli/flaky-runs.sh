@@ -10,7 +10,7 @@ failed=0
 mkdir -p "$dir/bin" "$dir/build/meson-logs"
 cat >"$dir/bin/meson" <<'END'
 #!/bin/bash
-if [ "$4" = --list ]; then printf 'stackpipe:live / %s\n' shaky b c d e f g h i j; exit; fi
+if [ "$5" = --list ]; then printf 'stackpipe:live / %s\n' shaky b c d e f g h i j; exit; fi
 echo "$*" >>"${0%/*}/calls"
 while [ "$1" != --logbase ]; do [ "$1" != -C ] || build=$2; shift; done
 case $2 in live) result=FAIL ;; *) result=OK ;; esac

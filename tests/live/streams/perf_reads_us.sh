@@ -20,7 +20,7 @@ perf script -i - -F comm,tid,ip,sym,dso --no-inline <"$dir/s.pe" 2>"$dir/err" | 
   NF == 0 { flush(); next }
   $NF == own { sub(/^[ \t]*[0-9a-f]+ /, ""); sub(/ \([^(]*$/, ""); stack = ";" without_parameters($0) stack }
   END { flush(); for (s in count) print s, count[s] }' | LC_ALL=C sort >"$dir/perf.folded"
-pe-symbolize -q --no-inline "$dir/s.pe" | stackfold --annotate | awk '
+pe-symbolize -q --no-inline --no-tail-calls "$dir/s.pe" | stackfold --annotate | awk '
   /^# / { next }
   { n = $NF; sub(/ [0-9]+$/, ""); k = split($0, f, ";"); s = f[1]
     for (i = 2; i <= k; i++) if (f[i] !~ /_\[[lk]\]$/ && f[i] != "[unknown]") s = s ";" f[i]
