@@ -218,14 +218,8 @@ class StreamStacks {
     if (waker_time_ns_ != sample.time_ns)
       waker_.clear();
     root_first_ = frames_of_sample(misc);
-    if (sample.data_address != 0 && event.unit == "ns") {
-      const std::string lock = lock_of(sample);
-      if (name == stream::kHeldEvent && !LockNames::can_be_held(lock)) {
-        ++report_.unholdable;
-        return std::nullopt;
-      }
-      root_first_.push_back(places_.word(lock));
-    }
+    if (sample.data_address != 0 && event.unit == "ns" && !add_lock(sample, name))
+      return std::nullopt;
     if ((misc & stream::kMiscUnfinished) != 0 && event.unit == "ns")
       root_first_.push_back(places_.word("[still waiting]"));
     current_waker_.swap(waker_);
@@ -272,6 +266,17 @@ class StreamStacks {
       default:
         return places_.word("[unknown]");
     }
+  }
+
+  /// Adds the frame of the sample's lock; false if a sample of that event has none.
+  bool add_lock(const stream::Sample& sample, std::string_view event) {
+    const std::string lock = lock_of(sample);
+    if (event == stream::kHeldEvent && !LockNames::can_be_held(lock)) {
+      ++report_.unholdable;
+      return false;
+    }
+    root_first_.push_back(places_.word(lock));
+    return true;
   }
 
   /// Returns the name of the lock for which the thread waited.
