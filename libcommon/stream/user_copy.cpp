@@ -123,12 +123,10 @@ std::string_view with_call_chain(const Record& attr_record, RecordBuilder& build
   return builder.finish();
 }
 
-namespace {
-
-/// Returns the record with `chain` in place of the call chain, and without the bytes of `dropped`.
-std::string_view replace(const Record& record, RecordPart old_chain, RecordPart dropped,
-                         std::span<const std::uint64_t> chain, RecordBuilder& builder,
-                         std::size_t& left_out) {
+std::string_view replace_user_copy(const Record& record, const Sample& sample,
+                                   std::span<const std::uint64_t> chain, RecordBuilder& builder,
+                                   std::size_t& left_out) {
+  const RecordPart old_chain = sample.callchain_part, dropped = sample.user_part;
   const Bytes bytes = record.bytes;
   const Bytes before = bytes.first(old_chain.begin).subspan(sizeof(perf_event_header));
   const Bytes between = bytes.first(dropped.begin).subspan(old_chain.end);
@@ -149,19 +147,12 @@ std::string_view replace(const Record& record, RecordPart old_chain, RecordPart 
   return builder.finish();
 }
 
-}  // namespace
-
-std::string_view replace_user_copy(const Record& record, const Sample& sample,
-                                   std::span<const std::uint64_t> chain, RecordBuilder& builder,
-                                   std::size_t& left_out) {
-  return replace(record, sample.callchain_part, sample.user_part, chain, builder, left_out);
-}
-
 std::string_view replace_call_chain(const Record& record, const Sample& sample,
                                     std::span<const std::uint64_t> chain, RecordBuilder& builder) {
-  const RecordPart nothing{record.bytes.size(), record.bytes.size()};
+  Sample without_copy = sample;
+  without_copy.user_part = {record.bytes.size(), record.bytes.size()};
   std::size_t left_out = 0;
-  return replace(record, sample.callchain_part, nothing, chain, builder, left_out);
+  return replace_user_copy(record, without_copy, chain, builder, left_out);
 }
 
 void hold_trimmed(const Record& record, const Sample& sample, HeldRecords& held) {
