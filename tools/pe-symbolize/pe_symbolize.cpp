@@ -99,10 +99,18 @@ bool replace_chain(symbolize::CopiedStacks::Outcome& walked, std::span<const std
 void remove_tail_calls(const Session& session, symbolize::CopiedStacks::Outcome& walked,
                        stream::RecordBuilder& builder) {
   const stream::U64View words = walked.sample->callchain;
+  const auto is_inserted_word = [](std::uint64_t word) {
+    return word >= stream::kTailCallStart && word <= stream::kTailCallEnd;
+  };
+  std::size_t first = 0;
+  while (first < words.size() && !is_inserted_word(words[first]))
+    ++first;
+  if (first == words.size())
+    return;
   std::vector<std::uint64_t> chain;
   bool is_innermost = false;  // the next frame becomes it, and its address exact
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool is_inserted = words[i] >= stream::kTailCallStart && words[i] <= stream::kTailCallEnd;
+    const bool is_inserted = is_inserted_word(words[i]);
     const bool is_first =
         chain.empty() || chain.back() >= static_cast<std::uint64_t>(PERF_CONTEXT_MAX);
     if (!is_inserted)
@@ -110,7 +118,7 @@ void remove_tail_calls(const Session& session, symbolize::CopiedStacks::Outcome&
     else if (is_first)
       is_innermost = true;
   }
-  if (chain.size() == words.size() || !replace_chain(walked, chain, builder))
+  if (!replace_chain(walked, chain, builder))
     return;
   if (const auto again = stream::parse_sample(walked.record, session.event()->attr))
     walked.sample = again;

@@ -87,7 +87,10 @@ TailCalls::Code TailCalls::code_at(std::uint32_t pid, std::uint64_t lookup_addre
       code_.known(number).svma_of(lookup_address - mapping.start + mapping.file_offset);
   if (!svma)
     return {};
-  Code code{.function = start_at(number, {start_svma})};
+  Code& code = files_[number].code[*svma];
+  if (code.function != 0)
+    return code;
+  code.function = start_at(number, {start_svma});
   if (const auto call = code_.reader(number).call_before(*svma + 1))
     code.callee = start_at(number, *call);
   return code;

@@ -57,6 +57,7 @@ class TailCalls {
   struct Code {
     std::uint32_t function = 0;  ///< 0: not known
     std::uint32_t callee = 0;    ///< 0: not known
+    explicit operator bool() const noexcept { return function != 0; }
   };
   /// `mapping` is the mapping of a file at `lookup_address`; the function there starts at
   /// `start_svma`, which is 0 if that is not known.
@@ -92,6 +93,7 @@ class TailCalls {
  private:
   struct File {
     AddressMap<std::uint32_t> starts;  ///< numbers of places, by svma; slots have kSlotMark
+    AddressMap<Code> code;             ///< code_at(), by svma: processes share files
     std::map<std::uint64_t, std::uint32_t> functions;  ///< by the svma of the start
     std::unordered_map<std::string, std::uint32_t> by_name;
     bool is_free = false;  ///< reading it costs nobody's budget
