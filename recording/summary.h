@@ -1,5 +1,5 @@
 // The summary of a recording for programs: one line of JSON on a descriptor of the caller
-// (--summary FD), after all messages.
+// (--summary FD), after all messages, or before the one of a failure.
 //
 //     {"tool":"pe-record","result":"recorded","text":"pe-record: 997 samples in …","samples":997}
 //

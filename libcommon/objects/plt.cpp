@@ -228,12 +228,15 @@ ExportTable::ExportTable(const Image& image) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;
   const auto sections = image.sections();
   const auto table = std::ranges::find(sections, std::uint32_t{SHT_GNU_HASH}, &Section::type);
+  is_known_ = !sections.empty() && std::ranges::find(sections, std::uint32_t{SHT_DYNSYM},
+                                                     &Section::type) == sections.end();
   if (table == sections.end() || !image.is_64_bit() || table->link >= sections.size() ||
       sections[table->link].link >= sections.size())
     return;
   symbols_ = table->link;
   names_ = sections[symbols_].link;
   table_ = image.read(*table, kMostBytes).value_or(std::vector<std::byte>{});
+  is_known_ = !table_.empty();
 }
 
 std::vector<Export> ExportTable::find(const Image& image, std::string_view name) const {

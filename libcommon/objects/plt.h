@@ -46,9 +46,11 @@ struct Export {
 class ExportTable {
  public:
   ExportTable() = default;
-  /// Reads the section.  Other hash tables, and images of 32 bits, have no functions here.
+  /// Reads the section.  Other hash tables, and images of 32 bits, are not known.
   explicit ExportTable(const Image& image);
 
+  /// Whether no function of the image is missing from it.
+  [[nodiscard]] bool is_known() const noexcept { return is_known_; }
   /// Returns the functions of that name, one for each version.  `image` is that of the table.
   [[nodiscard]] std::vector<Export> find(const Image& image, std::string_view name) const;
 
@@ -58,6 +60,7 @@ class ExportTable {
 
   std::vector<std::byte> table_;
   std::uint32_t symbols_ = 0, names_ = 0;  ///< sections
+  bool is_known_ = false;
 };
 
 }  // namespace pe::objects

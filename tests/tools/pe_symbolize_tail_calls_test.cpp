@@ -87,10 +87,12 @@ Folded fold(const StreamBuilder& stream, const std::vector<std::string>& symboli
 
 /// One sample in `inner`, which returns to the call in `caller`.
 Folded fold_call(std::string_view caller, const Loaded& inner_file, std::string_view inner,
-                 std::uint64_t call_bytes = kCallBytes) {
+                 std::uint64_t call_bytes = kCallBytes,
+                 std::uint16_t misc = pe::stream::kMiscComplete) {
   StreamBuilder stream = stream_of({calls(), callees()});
   stream.sample({.chain = {kUser, address_of(inner_file, inner) + 1,
-                           address_of(calls(), caller) + call_bytes}});
+                           address_of(calls(), caller) + call_bytes},
+                 .misc = misc});
   return fold(stream);
 }
 
@@ -115,6 +117,11 @@ BOOST_AUTO_TEST_CASE(a_function_that_ended_in_a_jump_is_inserted) {
 BOOST_AUTO_TEST_CASE(several_functions_are_inserted_if_there_is_one_way) {
   BOOST_TEST(between("chain", "leaf2") == "chain;chain_b;leaf2");
   BOOST_TEST(between("chain", "chain_b") == "chain;chain_b");
+}
+
+BOOST_AUTO_TEST_CASE(only_a_function_that_was_called_is_inserted_in_a_chain_by_frame_pointers) {
+  BOOST_TEST(fold_call("to_chain", calls(), "leaf2", kCallBytes, 0).text == "to_chain;chain;leaf2");
+  BOOST_TEST(fold_call("to_ways", calls(), "shared", kCallBytes, 0).text == "to_ways;ways;shared");
 }
 
 BOOST_AUTO_TEST_CASE(one_frame_represents_functions_that_are_not_certain) {
@@ -200,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_name_of_two_files_is_not_known) {
                          address_of(calls(), "to_ext_plt") + kCallBytes}});
   const Folded folded = fold(stream);
   BOOST_TEST(folded.text == "ext_inner 1\np;to_ext_plt;ext_inner");
-  BOOST_TEST(folded.err.find("1 call entered functions that are missing from the stacks") !=
+  BOOST_TEST(folded.err.find("1 place where a function is missing between caller and callee") !=
              std::string::npos);
 }
 
@@ -272,7 +279,8 @@ BOOST_AUTO_TEST_CASE(inserted_frames_are_marked_and_counted_no_twice) {
   StreamBuilder stream = stream_of({calls()});
   const std::vector<std::uint64_t> chain{kUser, address_of(calls(), "leaf2"),
                                          address_of(calls(), "to_chain") + kCallBytes};
-  stream.sample({.chain = chain}).sample({.chain = chain});
+  const std::uint16_t misc = pe::stream::kMiscComplete;
+  stream.sample({.chain = chain, .misc = misc}).sample({.chain = chain, .misc = misc});
   const auto annotated = [](const std::string& text) {
     return pe::testing::without_facts(run_tool(pe::kStackfold, {"--annotate"}, text).out);
   };

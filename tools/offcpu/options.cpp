@@ -133,10 +133,10 @@ void add_options(po::options_description& options) {
       ("wakers", "also record which thread ended each wait, after the frame --")   //
       ("locks", "record only waits for locks, with the lock and who released it")  //
       ("blame", one_of("STACK", kBlames),
-       "with --locks, the stack that comes first: holder (default), waiter")                 //
-      ("held", "with --locks, record how long threads held locks that they had waited for")  //
-      ("kernel-only", "record only kernel frames")                                           //
-      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")            //
+       "with --locks, the stack that comes first: holder (default), waiter")                   //
+      ("held", "with --locks, record how long threads held mutexes that they had waited for")  //
+      ("kernel-only", "record only kernel frames")                                             //
+      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 8192)")              //
       ("engine", one_of("ENGINE", kEngines), "how to record: auto (default), perf, bpf");
   recording::add_stream_options(options);
 }

@@ -187,8 +187,11 @@ bool Annotator::find_gaps(const stream::Session& session, std::uint32_t pid,
 }
 
 /// Makes a chain with the frames in the gaps.  A frame before a mark does not continue after it.
+/// Chains that the kernel made by frame pointers may lack a caller, so only functions that were
+/// called are inserted there.
 void Annotator::fill(const stream::Session& session, const stream::Sample& sample,
                      std::uint16_t misc, const Gaps& gaps) {
+  const bool is_walked = (misc & stream::kMiscWalked) != 0;
   stream::detail::ChainWalk walk(stream::detail::is_in_kernel(misc));
   std::size_t left = gaps.size();
   TailCalls::Between* gap = gaps[--left];  // after the innermost frame
@@ -200,6 +203,8 @@ void Annotator::fill(const stream::Session& session, const stream::Sample& sampl
     std::size_t inserted = 0;
     if (is_frame && gap != nullptr)
       for (TailCalls::Frame& frame : gap->frames) {
+        if (!is_walked && !frame.was_called)
+          continue;
         if (frame.word == 0)
           frame.word = chain_word(session, sample.pid, frame);
         chain_.push_back(frame.word - (is_after_innermost ? std::exchange(innermost, 0) : 0));
@@ -346,8 +351,10 @@ std::string describe(const TailCallCounts& counts) {
   std::string text;
   if (counts.unknown > 0)
     text = fmt::format(
-        "{} entered functions that are missing from the stacks, whose jumps could not be followed",
-        plural(counts.unknown, "call"));
+        "{} where a function is missing between caller and callee: its jump could not be followed, "
+        "or "
+        "it has no frame pointer",
+        plural(counts.unknown, "place"));
   if (counts.without_room > 0)
     text += fmt::format("{}functions before tail calls did not fit the records of {}",
                         text.empty() ? "" : "; ", plural(counts.without_room, "sample"));

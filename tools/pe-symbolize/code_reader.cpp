@@ -14,6 +14,7 @@ namespace {
 using Flow = unwind::Instruction::Flow;
 
 constexpr std::byte kDistanceCall{0xe8}, kGroup5{0xff};
+constexpr std::size_t kDistanceCallBytes = 5;
 
 /// Returns the four bytes at the end of an instruction, as a distance from `next_svma`.
 std::uint64_t at_distance(std::uint64_t next_svma, Bytes four) {
@@ -71,6 +72,16 @@ bool is_signal_return(Bytes code) {
 }
 
 }  // namespace
+
+std::string_view without_part(std::string_view symbol) {
+  constexpr std::array<std::string_view, 10> kSuffixes = {
+      ".cold",  ".part.",   ".isra.",      ".constprop.", ".lto_priv.",
+      ".llvm.", ".__part.", ".localalias", ".warm",       ".unlikely"};
+  std::size_t end = symbol.size();
+  for (const std::string_view suffix : kSuffixes)
+    end = std::min(end, symbol.find(suffix, 1));
+  return symbol.substr(0, end);
+}
 
 CodeReader::CodeReader(objects::Image image, Spender spender, Source source)
     : image_(std::move(image)), spender_(spender), source_(std::move(source)) {
@@ -208,7 +219,7 @@ std::optional<Target> CodeReader::target_at(std::uint64_t svma) {
 }
 
 std::optional<CodeReader::Call> CodeReader::call_before(std::uint64_t return_svma) {
-  constexpr std::size_t kDistanceCallBytes = 5, kSlotCallBytes = 6;
+  constexpr std::size_t kSlotCallBytes = 6;
   constexpr std::byte kThroughRip{0x15};
   std::array<std::byte, unwind::x86_64::kCallBytes> before{};
   // Before the first function there may be fewer bytes; zeros are in their place.
@@ -239,7 +250,7 @@ std::optional<Target> CodeReader::target_of(const Call& call) {
   return symbol ? std::optional(Target{.symbol = std::move(*symbol)}) : std::nullopt;
 }
 
-/// Does a jump to a computed address leave the function?
+/// Does a jump to a computed address surely leave the function?
 bool CodeReader::leaves_by_table(const Step& step, const Range& function) {
   if (is_of_switch(step.bytes, step.before))
     return false;
@@ -257,8 +268,14 @@ void CodeReader::add_jump(const Step& step, const Range& function, Jumps& jumps)
     if (auto symbol = slot ? symbol_of_slot(*slot) : std::nullopt)
       jumps.named.push_back({step.next_svma, {.symbol = std::move(*symbol)}, false});
     else
-      jumps.has_computed = jumps.has_computed || leaves_by_table(step, function);
+      (leaves_by_table(step, function) ? jumps.has_computed : jumps.has_switch) = true;
   }
+  // A call into the function itself changes its return address: that is a thunk for an indirect
+  // jump.
+  if (step.bytes.front() == kDistanceCall && step.bytes.size() == kDistanceCallBytes &&
+      function.covers(at_distance(step.next_svma, step.bytes.last(4))) &&
+      at_distance(step.next_svma, step.bytes.last(4)) != function.start_svma)
+    jumps.has_computed = true;
   const std::uint64_t svma = step.next_svma + static_cast<std::uint64_t>(step.instruction.target);
   if ((flow != Flow::kJump && flow != Flow::kBranch) || function.covers(svma))
     return;
@@ -290,11 +307,11 @@ Jumps CodeReader::jumps_of(const Range& function) {
   return jumps;
 }
 
-std::vector<objects::Export> CodeReader::exports_of(std::string_view symbol) {
+std::optional<std::vector<objects::Export>> CodeReader::exports_of(std::string_view symbol) {
   if (!exports_)
     exports_ = is_open() || !source_.open || reopen() ? objects::ExportTable(image_)
                                                       : objects::ExportTable();
-  return exports_->find(image_, symbol);
+  return exports_->is_known() ? std::optional(exports_->find(image_, symbol)) : std::nullopt;
 }
 
 }  // namespace pe::symbolize

@@ -37,6 +37,9 @@
 
 namespace pe::symbolize {
 
+/// Returns the name without the suffixes that compilers append to parts and copies of a function.
+std::string_view without_part(std::string_view symbol);
+
 /// The start of a function in the same file, or the name of a function that the loader finds.
 struct Target {
   std::uint64_t svma = 0;   ///< 0: only the name is known
@@ -55,6 +58,7 @@ struct Jumps {
   std::vector<Jump> named;                 ///< those whose target the code names
   std::vector<std::uint64_t> into_middle;  ///< addresses (svma) that are not the start of one
   bool has_computed = false;  ///< it also jumps to an address that it computes, not in a switch
+  bool has_switch = false;    ///< it has what looks like a switch, and may be a table of functions
   bool is_whole = false;      ///< false: the code could not be read or decoded to its end
 };
 
@@ -100,8 +104,9 @@ class CodeReader {
   /// Returns the jumps of a function to other places.
   Jumps jumps_of(const Range& function);
 
-  /// Returns the functions of that name that the file offers to others, one for each version.
-  std::vector<objects::Export> exports_of(std::string_view symbol);
+  /// Returns the functions of that name that the file offers to others, one for each version;
+  /// nullopt if it has a table that cannot be read.
+  std::optional<std::vector<objects::Export>> exports_of(std::string_view symbol);
 
   /// Closes the file until its contents are needed again.
   void close() noexcept {

@@ -164,7 +164,7 @@ bool annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Ann
     }
     auto walked = stacks.walk(*record);
     if (walked.sample && !stream::span_event(session.event()->name))  // else a mark
-      samples.annotate(session, walked, record->misc);
+      samples.annotate(session, walked, walked.record.misc);
     if (record->type == stream::kRecordFinishedRound) {
       writer.write_finished_round();  // we write the end of a round ourselves
       writer.flush();                 // downstream tools see a live recording round by round

@@ -30,16 +30,6 @@ bool is_allocator(std::string_view name) {
 
 }  // namespace
 
-std::string_view without_part(std::string_view symbol) {
-  constexpr std::array<std::string_view, 10> kSuffixes = {
-      ".cold",  ".part.",   ".isra.",      ".constprop.", ".lto_priv.",
-      ".llvm.", ".__part.", ".localalias", ".warm",       ".unlikely"};
-  std::size_t end = symbol.size();
-  for (const std::string_view suffix : kSuffixes)
-    end = std::min(end, symbol.find(suffix, 1));
-  return symbol.substr(0, end);
-}
-
 /// Calls `work` if the file's owner may spend what it costs.  Measuring that takes longer than most
 /// of the work, and costs nothing for files that are free.
 template <typename Work>
@@ -148,26 +138,29 @@ void TailCalls::use_all_files(const Place& place) {
   constexpr std::size_t kMost = 1024;
   if (std::exchange(place.process.has_all_files, true))
     return;
-  std::size_t files = 0;
-  for (const auto& [start, mapping] : place.space.all())
-    if (mapping.file->path.starts_with('/') && !mapping.file->is_anonymous() && ++files <= kMost)
-      use(place.pid, mapping);
+  for (const auto& [start, mapping] : place.space.all()) {
+    if (!mapping.file->path.starts_with('/') || mapping.file->is_anonymous())
+      continue;
+    const std::uint32_t file =
+        place.process.named_files.size() < kMost ? use(place.pid, mapping) : 0;
+    place.process.named_files.push_back(file);
+  }
+  auto& files = place.process.named_files;
+  std::ranges::sort(files);
+  files.erase(std::unique(files.begin(), files.end()), files.end());
 }
 
 /// Returns the function that the loader chose for a name: that of the only file which offers it.
-/// 0: an ifunc, so a function without that name runs.  nullopt: not known.
+/// 0: an ifunc, so a function without that name runs.  nullopt: not known, also if a file of the
+/// process cannot be read, because it may have replaced the function.
 std::optional<std::uint32_t> TailCalls::find_named(const Place& place, const std::string& symbol) {
-  if (code_.reader(place.file).exports_of(symbol).empty())
-    use_all_files(place);
-  std::vector<std::uint32_t> files;
-  for (const auto& [start, used] : place.process.used)
-    if (used.second != 0)
-      files.push_back(used.second);
-  std::ranges::sort(files);
-  files.erase(std::unique(files.begin(), files.end()), files.end());
+  use_all_files(place);
   std::optional<std::uint32_t> found;
-  for (const std::uint32_t file : files)
-    for (const objects::Export& known : code_.reader(file).exports_of(symbol)) {
+  for (const std::uint32_t file : place.process.named_files) {
+    const auto exports = file != 0 ? code_.reader(file).exports_of(symbol) : std::nullopt;
+    if (!exports)
+      return std::nullopt;
+    for (const objects::Export& known : *exports) {
       if (known.is_ifunc)
         return 0;
       const std::uint32_t function = function_starting(place, file, known.svma);
@@ -175,6 +168,7 @@ std::optional<std::uint32_t> TailCalls::find_named(const Place& place, const std
         return std::nullopt;
       found = function;
     }
+  }
   return found;
 }
 
@@ -210,7 +204,8 @@ bool TailCalls::may_be_part(const Function& of, Function& part, const Jump& jump
 }
 
 /// Returns the edge of a jump from one part of a function; nullopt if it leads to no other
-/// function.  Adds another part of the function to `parts`.
+/// function, and an edge to 0 if it is not known where.  Adds another part of the function to
+/// `parts`.
 std::optional<TailCalls::Edge> TailCalls::edge_of(const Place& place, const Function& part,
                                                   const Jump& jump,
                                                   std::vector<std::uint32_t>& parts) {
@@ -226,7 +221,9 @@ std::optional<TailCalls::Edge> TailCalls::edge_of(const Place& place, const Func
       parts.push_back(edge.to);
     return std::nullopt;
   }
-  return edge.to == 0 || may_be_part(part, to, jump) ? std::nullopt : std::optional(edge);
+  if (edge.to != 0 && may_be_part(part, to, jump))
+    edge.to = 0;
+  return edge;
 }
 
 /// Adds the jumps of one part, and its other parts to `parts`.
@@ -234,10 +231,16 @@ void TailCalls::add_exits(const Place& place, std::uint32_t part, std::vector<st
                           Exits& exits) {
   const Jumps& jumps = jumps_of(functions_[part]);
   exits.has_computed = exits.has_computed || jumps.has_computed;
-  exits.is_whole = exits.is_whole && jumps.is_whole;
+  const std::uint32_t whole = functions_[part].whole;
+  const bool stays = std::ranges::all_of(jumps.into_middle, [&](std::uint64_t svma) {
+    const std::uint32_t to = function_of(place, functions_[part].file, svma);
+    return to != 0 && functions_[to].whole == whole;
+  });
+  exits.is_whole = exits.is_whole && jumps.is_whole && !jumps.has_switch && stays;
   for (const Jump& jump : jumps.named) {
     const auto edge = edge_of(place, functions_[part], jump, parts);
-    if (!edge)
+    exits.is_whole = exits.is_whole && (!edge || edge->to != 0);
+    if (!edge || edge->to == 0)
       continue;
     if ((edge->to & kNamed) == 0 && is_indirect_thunk(functions_[edge->to].name))
       exits.has_computed = true;
@@ -429,8 +432,10 @@ TailCalls::Between TailCalls::find_ways(const Place& place, std::uint32_t called
   if (!is_all)
     between.frames.push_back({});
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-    if (const auto frame = frame_of(place, *step))
+    if (auto frame = frame_of(place, *step)) {
+      frame->was_called = step + 1 == steps.rend();
       between.frames.push_back(*frame);
+    }
   return between;
 }
 

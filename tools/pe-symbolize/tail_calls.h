@@ -44,9 +44,6 @@
 
 namespace pe::symbolize {
 
-/// Returns the name without the suffixes that compilers append to parts and copies of a function.
-std::string_view without_part(std::string_view symbol);
-
 class TailCalls {
  public:
   /// `resolver` must outlive this.
@@ -66,9 +63,10 @@ class TailCalls {
 
   /// A frame to insert.
   struct Frame {
-    std::uint64_t word = 0;  ///< in call chains; 0: it has no name yet
-    std::uint64_t avma = 0;  ///< in the jump that left it; 0: it represents unknown functions
-    bool is_start = false;   ///< `avma` is the start of the function: several jumps may be it
+    std::uint64_t word = 0;   ///< in call chains; 0: it has no name yet
+    std::uint64_t avma = 0;   ///< in the jump that left it; 0: it represents unknown functions
+    bool is_start = false;    ///< `avma` is the start of the function: several jumps may be it
+    bool was_called = false;  ///< the call before the return address names it
   };
   /// The frames between a caller and the next inner frame.
   struct Between {
@@ -127,7 +125,8 @@ class TailCalls {
     std::unordered_map<std::uint64_t, Between> between;  ///< by callee and function
     /// Functions of names, by name and inner file; nullopt: not known.
     std::unordered_map<std::uint64_t, std::optional<std::uint32_t>> targets;
-    bool has_all_files = false;  ///< in `used`
+    bool has_all_files = false;              ///< in `named_files`
+    std::vector<std::uint32_t> named_files;  ///< 0: one that cannot be read
   };
   /// Where a search happens, and for which function.
   struct Place {

@@ -108,7 +108,7 @@ std::string losses(const fold::StreamReport& report, const fold::Options& option
     add_to(text, plural(report.undefined_symbols, "malformed name"));
   if (report.unholdable > 0)
     add_to(text, plural(report.unholdable, "sample") +
-                     " left out of what no thread holds (condition variables, joined threads)");
+                     " left out that are not of mutexes: when others are released is not known");
   add_left_out(text, report, options);
   return text;
 }

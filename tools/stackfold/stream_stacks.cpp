@@ -43,6 +43,8 @@ constexpr Waiter kWaiters[] = {
     {"pthread_once", "once"},
     {"std::__atomic_futex_unsigned", "future"},
     {"std::sys::sync::mutex", "mutex"},
+    {"std::sys::unix::locks::futex_mutex", "mutex"},
+    {"std::sys::unix::locks::futex::Mutex", "mutex"},
     {"std::sys::sync::condvar", "condition variable"},
     {"std::sys::sync::rwlock", "read-write lock"},
     {"std::sys::sync::once", "once"},
@@ -162,10 +164,6 @@ std::string LockNames::name(std::uint32_t pid, std::uint64_t address, std::strin
   return first->second;
 }
 
-bool LockNames::can_be_held(std::string_view name) {
-  const std::string_view kind = name.substr(1);
-  return kind.starts_with("mutex ") || kind.starts_with("read-write lock ") ||
-         kind.starts_with("semaphore ") || kind.starts_with(kOther);
-}
+bool LockNames::can_be_held(std::string_view name) { return name.starts_with("[mutex "); }
 
 }  // namespace pe::fold

@@ -42,7 +42,8 @@ class LockNames {
   /// frames of the thread that waits.
   std::string name(std::uint32_t pid, std::uint64_t address, std::string_view variable,
                    std::span<const std::string_view> leaf_first);
-  /// Whether a thread can hold what has this name: not so condition variables and joined threads.
+  /// Whether it is known when a thread that held what has this name released it: only the release
+  /// of a mutex that was waited for is always a system call.
   static bool can_be_held(std::string_view name);
 
  private:
