@@ -186,6 +186,22 @@ bool Annotator::find_gaps(const stream::Session& session, std::uint32_t pid,
   return has_frames;
 }
 
+/// Appends the frames of a gap to the chain, and returns their number.  The first address of a
+/// chain is exact, others have one more.
+std::size_t Annotator::insert(const stream::Session& session, std::uint32_t pid,
+                              TailCalls::Between& gap, bool is_walked, bool is_innermost) {
+  const std::size_t before = chain_.size();
+  for (TailCalls::Frame& frame : gap.frames) {
+    if (!is_walked && !frame.was_called)
+      continue;
+    if (frame.word == 0)
+      frame.word = chain_word(session, pid, frame);
+    chain_.push_back(frame.word - (std::exchange(is_innermost, false) ? 1 : 0));
+  }
+  tail_call_counts_.inserted += chain_.size() - before;
+  return chain_.size() - before;
+}
+
 /// Makes a chain with the frames in the gaps.  A frame before a mark does not continue after it.
 /// Chains that the kernel made by frame pointers may lack a caller, so only functions that were
 /// called are inserted there.
@@ -195,22 +211,13 @@ void Annotator::fill(const stream::Session& session, const stream::Sample& sampl
   stream::detail::ChainWalk walk(stream::detail::is_in_kernel(misc));
   std::size_t left = gaps.size();
   TailCalls::Between* gap = gaps[--left];  // after the innermost frame
-  std::uint64_t innermost = 1;             // the first address is exact, others have one more
   for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
     const std::uint64_t word = sample.callchain[i];
     const bool is_frame = walk.take(word).has_value();
     const bool is_after_innermost = left + 1 == gaps.size();
-    std::size_t inserted = 0;
-    if (is_frame && gap != nullptr)
-      for (TailCalls::Frame& frame : gap->frames) {
-        if (!is_walked && !frame.was_called)
-          continue;
-        if (frame.word == 0)
-          frame.word = chain_word(session, sample.pid, frame);
-        chain_.push_back(frame.word - (is_after_innermost ? std::exchange(innermost, 0) : 0));
-        ++inserted;
-      }
-    tail_call_counts_.inserted += inserted;
+    const std::size_t inserted = is_frame && gap != nullptr ? insert(session, sample.pid, *gap,
+                                                                     is_walked, is_after_innermost)
+                                                            : 0;
     chain_.push_back(word + (is_after_innermost && inserted > 0 ? 1 : 0));
     if (is_frame || !is_after_innermost)
       gap = is_frame && left > 0 ? gaps[--left] : nullptr;

@@ -117,6 +117,8 @@ class Annotator {
                  const std::vector<Place>& outermost_first, std::size_t shared, Gaps& gaps);
   TailCalls::Between* gap_of_allocation(const stream::Session& session, std::uint32_t pid,
                                         const std::vector<Place>& outermost_first);
+  std::size_t insert(const stream::Session& session, std::uint32_t pid, TailCalls::Between& gap,
+                     bool is_walked, bool is_innermost);
   void fill(const stream::Session& session, const stream::Sample& sample, std::uint16_t misc,
             const Gaps& gaps);
   std::uint64_t chain_word(const stream::Session& session, std::uint32_t pid,
