@@ -22,9 +22,10 @@ check() {  # LABEL COMMAND...; @MS@ in it represents the milliseconds that its p
     [ "$(number different)" = 0 ] || fail "$1: different: $(grep '^#' "$dir/out")"
     expect "$1: stacks reused wrongly" 0 "$(number wrong_reuse)"
     expect "$1: samples lost" 0 "$(number lost)"
-    [ "$(known)" -lt 20 ] || break
+    # One sample may be in code of the loader that the tables know only in part: among 47 it was 2 %.
+    [ "$(known)" -lt 200 ] || break
   done
-  at_least "$1: samples of known mappings" 20 "$(known)"
+  at_least "$1: samples of known mappings" 100 "$(known)"
   # The other stacks are complete.
   at_least "$1: of the others complete, %" 99 \
     "$(awk -v c="$(number complete)" -v n="$(known)" 'BEGIN { print n ? 100 * c / n : 0 }')"
