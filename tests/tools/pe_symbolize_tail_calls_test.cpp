@@ -131,6 +131,12 @@ BOOST_AUTO_TEST_CASE(one_frame_represents_functions_that_are_not_certain) {
   BOOST_TEST(between("shortcut", "shared") == "shortcut;shared");
 }
 
+BOOST_AUTO_TEST_CASE(a_way_is_the_only_one_if_all_jumps_are_known) {
+  BOOST_TEST(between("with_part", "leaf2") == "with_part;chain_b;leaf2");
+  for (const std::string name : {"with_table", "with_thunk", "with_middle", "with_bare"})
+    BOOST_TEST(between(name, "leaf2") == name + ";[tail calls];leaf2");
+}
+
 BOOST_AUTO_TEST_CASE(a_computed_jump_leads_anywhere_but_that_of_a_switch_does_not) {
   BOOST_TEST(between("computed", "quiet") == "computed;quiet");
   BOOST_TEST(between("through_array", "quiet") == "through_array;quiet");
@@ -178,7 +184,7 @@ BOOST_AUTO_TEST_CASE(code_without_unwind_information_is_no_function) {
 BOOST_AUTO_TEST_CASE(a_frame_that_a_signal_interrupted_did_not_call) {
   BOOST_TEST(between("direct", "signal_return") == "signal_return");
   StreamBuilder stream = stream_of({calls()});
-  // What the signal interrupted was reached by a jump.
+  // The signal interrupted a function to which another had jumped.
   stream.sample(
       {.chain = {kUser, address_of(calls(), "quiet"), address_of(calls(), "signal_return"),
                  address_of(calls(), "leaf") + 1, address_of(calls(), "to_direct") + kCallBytes}});
@@ -209,6 +215,14 @@ BOOST_AUTO_TEST_CASE(a_name_of_two_files_is_not_known) {
   BOOST_TEST(folded.text == "ext_inner 1\np;to_ext_plt;ext_inner");
   BOOST_TEST(folded.err.find("1 place where a function is missing between caller and callee") !=
              std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_whose_table_of_names_is_not_read_may_offer_any) {
+  Loaded other{pe::testing::test_binary("tail_callees_sysv.so"), 0x7f1000000000};
+  StreamBuilder stream = stream_of({calls(), callees(), other});
+  stream.sample({.chain = {kUser, address_of(callees(), "ext_inner"),
+                           address_of(calls(), "to_ext_plt") + kCallBytes}});
+  BOOST_TEST(fold(stream).text == "to_ext_plt;ext_inner");
 }
 
 BOOST_AUTO_TEST_CASE(what_an_ifunc_chose_was_not_called_by_the_ifunc) {
@@ -305,15 +319,20 @@ BOOST_AUTO_TEST_CASE(a_chain_that_leaves_no_room_stays_as_it_is) {
 BOOST_AUTO_TEST_CASE(unnamed_parts_of_a_stripped_function_are_not_inserted_functions) {
   Loaded file = calls();
   file.path = pe::testing::test_binary("tail_calls_stripped.so");
-  const auto frames_with = [&file](std::string_view caller, std::string_view inner) {
+  const auto text_with = [&file](std::string_view caller, std::string_view inner) {
     StreamBuilder stream = stream_of({file});
-    stream.sample(
-        {.chain = {kUser, address_of(file, inner), address_of(file, caller) + kCallBytes}});
-    const std::string text = fold(stream).text;
+    stream.sample({.chain = {kUser, address_of(file, inner), address_of(file, caller) + kCallBytes},
+                   .misc = pe::stream::kMiscComplete});
+    return fold(stream).text;
+  };
+  const auto frames_with = [&](std::string_view caller, std::string_view inner) {
+    const std::string text = text_with(caller, inner);
     return std::count(text.begin(), text.end(), ';') + 1;
   };
   BOOST_TEST(frames_with("to_direct", "leaf") == 3);
   BOOST_TEST(frames_with("to_hot", "hot.cold") == 2);  // a conditional jump leads there
+  // The part might lead to the inner function, too.
+  BOOST_TEST(text_with("to_with_part", "leaf2").find(";[tail calls];") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

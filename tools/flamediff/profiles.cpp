@@ -47,7 +47,7 @@ std::string without_template_arguments(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const bool is_open = text[at] == '<' && at > 0 &&
                          (is_name_character(text[at - 1]) || text.substr(0, at).ends_with("::"));
-    // Other brackets are not stepped over: the arguments of functions have templates, too.
+    // It reads on inside other brackets, because the arguments of functions also have templates.
     const std::size_t end = is_open || text[at] == 'o' ? parts.next(at) : at + 1;
     out += is_open && end > at + 1 ? "<...>" : text.substr(at, end - at);
     at = end;

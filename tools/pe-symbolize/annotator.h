@@ -110,8 +110,8 @@ class Annotator {
              const stream::CallChainEntry& entry);
   Place name_unmapped(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
   void name_data(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
-  /// What is between each frame of a chain and its caller, the outermost first, and then after the
-  /// innermost frame; null: nothing.
+  /// For each frame of a chain, the outermost first: what is between it and its caller.  The last
+  /// one is what follows the innermost frame.  Null: nothing.
   using Gaps = std::vector<TailCalls::Between*>;
   bool find_gaps(const stream::Session& session, std::uint32_t pid,
                  const std::vector<Place>& outermost_first, std::size_t shared, Gaps& gaps);

@@ -105,6 +105,42 @@
         end     notrack_switch
         caller  quiet
 
+        # They jump to chain_b, and perhaps elsewhere: by a table of functions that looks like a switch, by a
+        # thunk that changes its return address, into the middle of a function, to code without unwind
+        # information, and without symbols to a part of themselves.
+        caller  with_table
+        function with_table
+        je      chain_b
+        lea     leaf(%rip), %rdx
+        movslq  (%rdx, %rax, 4), %rax
+        add     %rdx, %rax
+        jmp     *%rax
+        end     with_table
+        caller  with_thunk
+        function with_thunk
+        je      chain_b
+        call    2f
+1:      pause
+        jmp     1b
+2:      mov     %rax, (%rsp)
+        ret
+        end     with_thunk
+        caller  with_middle
+        function with_middle
+        je      chain_b
+        jmp     leaf + 1
+        end     with_middle
+        caller  with_bare
+        function with_bare
+        je      chain_b
+        jmp     bare
+        end     with_bare
+        caller  with_part
+        function with_part
+        je      leaf
+        jmp     chain_b
+        end     with_part
+
         # Parts of a function.
         caller  hot
         function hot
