@@ -23,6 +23,7 @@ Observed wait;
 }  // namespace
 
 pthread_mutex_t g_kept = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t g_timed = PTHREAD_MUTEX_INITIALIZER;
 
 KEEP void keep(long ms, long& least_ns, long& most_ns) {
   pthread_mutex_lock(&g_kept);
@@ -82,10 +83,55 @@ void run(const char* name, void (*keep)(long&, long&)) {
   printf("%s %ld %ld\n", name, least_ns / 1000, most_ns / 1000);
 }
 
+/// The steps of the two threads, which do not wait for a futex in between: a place of a thread's
+/// locks may be that of the next one.
+std::atomic<int> step = 0;
+void await_step(int wanted) {
+  while (step != wanted)
+    pause_us(50);
+}
+
+/// Locks a free mutex after a timeout, and releases it while another thread waits for it.
+KEEP void keep_after_timeout() {
+  timespec until{};
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 1;
+  await_step(1);
+  pthread_mutex_timedlock(&g_timed, &until);
+  step = 2;
+  await_step(3);
+  pthread_mutex_lock(&g_timed);
+  step = 4;
+  wait.await_sleep();
+  pthread_mutex_unlock(&g_timed);
+  after = after + 4;
+}
+
+void* keep_too_long(void*) {
+  pthread_mutex_lock(&g_timed);
+  step = 1;
+  await_step(2);
+  pthread_mutex_unlock(&g_timed);
+  step = 3;
+  await_step(4);
+  wait.start();
+  pthread_mutex_lock(&g_timed);
+  pthread_mutex_unlock(&g_timed);
+  return nullptr;
+}
+
+void run_timeout() {
+  pthread_t other{};
+  pthread_create(&other, nullptr, keep_too_long, nullptr);
+  keep_after_timeout();
+  pthread_join(other, nullptr);
+}
+
 }  // namespace
 
 int main() {
   pthread_barrier_init(&barrier, nullptr, 2);
   run("keep_long", keep_long);
   run("keep_short", keep_short);
+  run_timeout();
 }

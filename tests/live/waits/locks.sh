@@ -92,6 +92,7 @@ for keeper in keep_long keep_short; do  # the stack of the first wait may be in 
   at_least "held by $keeper: us" $(($(least $keeper) * 8 / 10)) "$held"
   at_least "held by $keeper: $held us, at most" "$held" $(($(most $keeper) * 201 / 200))
 done
+expect 'held after a timeout' 0 "$(time_of 'keep_after_timeout' "$dir/folded")"
 expect 'held without a wait' 0 "$(time_of 'keep_free' "$dir/folded")"
 expect 'barriers held' 0 "$(time_of '\[barrier' "$dir/folded")"
 [ "$failed" = 0 ] || { cat "$dir/said" "$dir/err" "$dir/symbolized"; cut -c1-400 "$dir/folded"; }
