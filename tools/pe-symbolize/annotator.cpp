@@ -146,7 +146,7 @@ std::span<const std::uint64_t> Annotator::annotate(const stream::Session& sessio
   chain_.clear();
   if (tail_calls_ && sample.has_callchain &&
       find_gaps(session, sample.pid, chain.found, chain.shared, chain.extra))
-    fill(session, sample, misc, chain.extra);
+    fill(session, sample, misc, chain.found.size(), chain.extra);
   return chain_;
 }
 
@@ -159,7 +159,7 @@ TailCalls::Between* Annotator::gap_of_allocation(const stream::Session& session,
   if ((unit != "bytes" && unit != "allocations") || outermost_first.empty() || space == nullptr ||
       outermost_first.back().code.callee == 0)
     return nullptr;
-  return &tail_calls_->before_allocator(pid, *space, outermost_first.back().code);
+  return tail_calls_->before_allocator(pid, *space, outermost_first.back().code);
 }
 
 /// Completes the gaps of a chain whose outermost ones are known.  Returns whether frames are to be
@@ -167,22 +167,28 @@ TailCalls::Between* Annotator::gap_of_allocation(const stream::Session& session,
 bool Annotator::find_gaps(const stream::Session& session, std::uint32_t pid,
                           const std::vector<Place>& outermost_first, std::size_t shared,
                           Gaps& gaps) {
-  gaps.resize(std::min(shared, gaps.size()));
-  for (std::size_t i = gaps.size(); i < outermost_first.size(); ++i) {
-    const TailCalls::Code inner = outermost_first[i].code;
-    const TailCalls::Code caller = i > 0 ? outermost_first[i - 1].code : TailCalls::Code{};
-    const stream::AddressSpace* space =
-        TailCalls::may_differ(caller, inner) ? session.processes().space(pid) : nullptr;
-    gaps.push_back(space != nullptr ? &tail_calls_->between(pid, *space, caller, inner) : nullptr);
+  while (!gaps.empty() && gaps.back().frame >= shared)
+    gaps.pop_back();
+  const auto add = [&gaps](std::size_t frame, TailCalls::Between* between) {
+    if (between != nullptr)
+      gaps.push_back({frame, between});
+  };
+  const stream::AddressSpace* space = nullptr;
+  for (std::size_t i = std::max<std::size_t>(shared, 1); i < outermost_first.size(); ++i) {
+    const TailCalls::Code caller = outermost_first[i - 1].code, inner = outermost_first[i].code;
+    if (!TailCalls::may_differ(caller, inner))
+      continue;
+    if (space == nullptr)
+      space = session.processes().space(pid);
+    if (space != nullptr)
+      add(i, tail_calls_->between(pid, *space, caller, inner));
   }
-  if (gaps.size() == outermost_first.size())
-    gaps.push_back(gap_of_allocation(session, pid, outermost_first));
+  add(outermost_first.size(), gap_of_allocation(session, pid, outermost_first));
   bool has_frames = false;
-  for (TailCalls::Between* gap : gaps)
-    if (gap != nullptr) {
-      has_frames = has_frames || !gap->frames.empty();
-      tail_call_counts_.unknown += gap->is_unknown ? 1 : 0;
-    }
+  for (const Gap& gap : gaps) {
+    has_frames = has_frames || !gap.between->frames.empty();
+    tail_call_counts_.unknown += gap.between->is_unknown ? 1 : 0;
+  }
   return has_frames;
 }
 
@@ -206,21 +212,41 @@ std::size_t Annotator::insert(const stream::Session& session, std::uint32_t pid,
 /// Chains that the kernel made by frame pointers may lack a caller, so only functions that were
 /// called are inserted there.
 void Annotator::fill(const stream::Session& session, const stream::Sample& sample,
-                     std::uint16_t misc, const Gaps& gaps) {
+                     std::uint16_t misc, std::size_t frames, const Gaps& gaps) {
   const bool is_walked = (misc & stream::kMiscWalked) != 0;
-  stream::detail::ChainWalk walk(stream::detail::is_in_kernel(misc));
-  std::size_t left = gaps.size();
-  TailCalls::Between* gap = gaps[--left];  // after the innermost frame
-  for (std::size_t i = 0; i < sample.callchain.size(); ++i) {
-    const std::uint64_t word = sample.callchain[i];
-    const bool is_frame = walk.take(word).has_value();
-    const bool is_after_innermost = left + 1 == gaps.size();
-    const std::size_t inserted = is_frame && gap != nullptr ? insert(session, sample.pid, *gap,
-                                                                     is_walked, is_after_innermost)
-                                                            : 0;
-    chain_.push_back(word + (is_after_innermost && inserted > 0 ? 1 : 0));
-    if (is_frame || !is_after_innermost)
-      gap = is_frame && left > 0 ? gaps[--left] : nullptr;
+  const stream::U64View words = sample.callchain;
+  std::size_t at = 0;
+  const auto copy_until = [&](std::size_t end) {
+    const std::size_t before = chain_.size();
+    chain_.resize(before + end - at);
+    for (std::size_t i = before; at < end; ++i)
+      chain_[i] = words[at++];
+  };
+  using stream::detail::ChainPart, stream::detail::ChainWalk;
+  ChainPart part = stream::detail::is_in_kernel(misc) ? ChainPart::kKernel : ChainPart::kUser;
+  auto gap = gaps.rbegin();
+  for (std::size_t left = frames; at < words.size();) {
+    const std::size_t start = at;
+    std::size_t end = start;
+    while (end < words.size() && !ChainWalk::is_mark(words[end]))
+      ++end;
+    if (part != ChainPart::kOther) {
+      for (; gap != gaps.rend() && gap->frame + (end - start) > left; ++gap) {
+        const std::size_t place = start + left - gap->frame;
+        const bool is_innermost = gap->frame == frames;
+        copy_until(place);
+        if (place == start && !is_innermost)
+          continue;
+        if (insert(session, sample.pid, *gap->between, is_walked, is_innermost) > 0 && is_innermost)
+          chain_.push_back(words[at++] + 1);
+      }
+      left -= end - start;
+    }
+    copy_until(end);
+    if (at < words.size()) {
+      part = stream::detail::part_of_mark(words[at]);
+      copy_until(at + 1);
+    }
   }
 }
 

@@ -110,9 +110,12 @@ class Annotator {
              const stream::CallChainEntry& entry);
   Place name_unmapped(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
   void name_data(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
-  /// For each frame of a chain, the outermost first: what is between it and its caller.  The last
-  /// one is what follows the innermost frame.  Null: nothing.
-  using Gaps = std::vector<TailCalls::Between*>;
+  /// What is between a frame and its caller, or after the innermost frame.
+  struct Gap {
+    std::size_t frame;  ///< its number from the outermost; that of the innermost + 1: after it
+    TailCalls::Between* between;
+  };
+  using Gaps = std::vector<Gap>;  ///< outermost first
   bool find_gaps(const stream::Session& session, std::uint32_t pid,
                  const std::vector<Place>& outermost_first, std::size_t shared, Gaps& gaps);
   TailCalls::Between* gap_of_allocation(const stream::Session& session, std::uint32_t pid,
@@ -120,7 +123,7 @@ class Annotator {
   std::size_t insert(const stream::Session& session, std::uint32_t pid, TailCalls::Between& gap,
                      bool is_walked, bool is_innermost);
   void fill(const stream::Session& session, const stream::Sample& sample, std::uint16_t misc,
-            const Gaps& gaps);
+            std::size_t frames, const Gaps& gaps);
   std::uint64_t chain_word(const stream::Session& session, std::uint32_t pid,
                            const TailCalls::Frame& frame);
   std::uint64_t symbol_id(const names::Function& function, const std::string& module,

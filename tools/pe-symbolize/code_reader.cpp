@@ -125,7 +125,7 @@ bool CodeReader::read(std::uint64_t svma, std::span<std::byte> into) {
     const std::uint64_t at = page * kPageBytes;
     const std::uint64_t size = std::min<std::uint64_t>(kPageBytes, image_.size_bytes() - at);
     if (!kept)
-      kept = std::make_unique<Page>();
+      kept = std::make_unique_for_overwrite<Page>();
     kept->number = kNoPage;
     if (!read_at(at, std::span(kept->bytes).first(static_cast<std::size_t>(size))))
       return false;
@@ -164,8 +164,15 @@ std::optional<std::vector<std::byte>> CodeReader::code_of(const Range& function)
   return read(function.start_svma, code) ? std::optional(std::move(code)) : std::nullopt;
 }
 
-/// Is there the start of an instruction?
+/// Is there the start of an instruction?  Processes that share the file ask again.
 bool CodeReader::is_instruction(std::uint64_t svma) {
+  const auto [known, is_new] = calls_.try_emplace(svma);
+  if (is_new)
+    known->second = decodes_to(svma);
+  return known->second;
+}
+
+bool CodeReader::decodes_to(std::uint64_t svma) {
   const auto function = ranges().range_of(svma);
   const auto code = function ? code_of(*function) : std::nullopt;
   std::uint64_t at = function ? function->start_svma : 0;

@@ -26,6 +26,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/budget.h"
@@ -122,9 +123,9 @@ class CodeReader {
   static constexpr std::uint64_t kMostDecodedBytes = std::uint64_t{16} << 20;
 
  private:
-  static constexpr std::uint64_t kPageBytes = 16'384, kNoPage = ~std::uint64_t{0};
+  static constexpr std::uint64_t kPageBytes = 4096, kNoPage = ~std::uint64_t{0};
   struct Page {
-    std::uint64_t number = kNoPage;
+    std::uint64_t number;
     std::array<std::byte, kPageBytes> bytes;
   };
   /// An instruction, its bytes, and those of the instruction before it.
@@ -141,6 +142,7 @@ class CodeReader {
   const unwind::FunctionRanges& ranges();
   std::optional<std::vector<std::byte>> code_of(const Range& function);
   bool is_instruction(std::uint64_t svma);
+  bool decodes_to(std::uint64_t svma);
   [[nodiscard]] bool is_stub(std::uint64_t svma) const noexcept;
   std::optional<Target> behind_stub(std::uint64_t svma);
   std::optional<std::string> symbol_of_slot(std::uint64_t slot_svma);
@@ -153,9 +155,10 @@ class CodeReader {
   std::uint64_t decoded_bytes_ = 0;
   bool has_slots_ = false;
   std::optional<objects::ExportTable> exports_;  ///< nullopt: not yet read
-  std::array<std::unique_ptr<Page>, 1024>
+  std::array<std::unique_ptr<Page>, 4096>
       pages_;                                   ///< of the file, by the lowest bits of the number
   std::map<std::uint64_t, std::string> slots_;  ///< names of functions, by svma
+  std::unordered_map<std::uint64_t, bool> calls_;  ///< is_instruction(), by svma
 };
 
 }  // namespace pe::symbolize

@@ -31,17 +31,15 @@ bool is_allocator(std::string_view name) {
 }  // namespace
 
 /// Calls `work` if the file's owner may spend what it costs.  Measuring that takes longer than most
-/// of the work, and costs nothing for files that are free.
+/// of the work, and is not needed for files that cost nobody's budget.
 template <typename Work>
 void TailCalls::with_payer(std::uint32_t number, const Work& work) {
-  if (files_[number].is_free)
-    return work();
   Spender& spender = code_.reader(number).spender();
+  if (spender.is_free())
+    return work();
   const Spender::Scope scope(spender);
-  if (!spender.may_start())
-    return;
-  work();
-  files_[number].is_free = spender.is_free();
+  if (spender.may_start())
+    work();
 }
 
 /// Returns the number of the file, and remembers the mapping as one of the process.
@@ -77,10 +75,7 @@ TailCalls::Code TailCalls::code_at(std::uint32_t pid, std::uint64_t lookup_addre
       code_.known(number).svma_of(lookup_address - mapping.start + mapping.file_offset);
   if (!svma)
     return {};
-  Code& code = files_[number].code[*svma];
-  if (code.function != 0)
-    return code;
-  code.function = start_at(number, {start_svma});
+  Code code{start_at(number, {start_svma})};
   if (const auto call = code_.reader(number).call_before(*svma + 1))
     code.callee = start_at(number, *call);
   return code;
@@ -120,10 +115,10 @@ std::uint32_t TailCalls::function_at(std::uint32_t number, std::uint64_t svma, s
 
 /// Returns the function that a place is in, 0 if there is none.
 std::uint32_t TailCalls::function_of(const Place& place, std::uint32_t file, std::uint64_t svma) {
-  const auto& used = place.process.used;
-  const auto mapping =
-      std::ranges::find_if(used, [file](const auto& item) { return item.second.second == file; });
-  return mapping == used.end() ? 0 : function_at(file, svma, place.pid, mapping->second.first);
+  const auto mapping = place.process.by_file.find(file);
+  return mapping == place.process.by_file.end()
+             ? 0
+             : function_at(file, svma, place.pid, mapping->second);
 }
 
 /// Returns the function that starts there, 0 if there is none.
@@ -134,29 +129,29 @@ std::uint32_t TailCalls::function_starting(const Place& place, std::uint32_t fil
 }
 
 /// Functions of names may be in any file of the process.
-void TailCalls::use_all_files(const Place& place) {
-  constexpr std::size_t kMost = 1024;
-  if (std::exchange(place.process.has_all_files, true))
-    return;
-  for (const auto& [start, mapping] : place.space.all()) {
-    if (!mapping.file->path.starts_with('/') || mapping.file->is_anonymous())
-      continue;
-    const std::uint32_t file =
-        place.process.named_files.size() < kMost ? use(place.pid, mapping) : 0;
-    place.process.named_files.push_back(file);
-  }
-  auto& files = place.process.named_files;
-  std::ranges::sort(files);
-  files.erase(std::unique(files.begin(), files.end()), files.end());
+std::shared_ptr<TailCalls::Files> TailCalls::files_of(std::uint32_t pid,
+                                                      const stream::AddressSpace& space) {
+  constexpr std::size_t kMost = 1024, kMostKept = 64;
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [start, mapping] : space.all())
+    if (mapping.file->path.starts_with('/') && !mapping.file->is_anonymous())
+      numbers.push_back(numbers.size() < kMost ? use(pid, mapping) : 0);
+  std::ranges::sort(numbers);
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  for (const auto& known : last_files_)
+    if (known->numbers == numbers)
+      return known;
+  if (last_files_.size() == kMostKept)
+    last_files_.pop_front();
+  return last_files_.emplace_back(std::make_shared<Files>(std::move(numbers)));
 }
 
 /// Returns the function that the loader chose for a name: that of the only file which offers it.
 /// 0: an ifunc, so a function without that name runs.  nullopt: not known, also if a file of the
 /// process cannot be read, because it may have replaced the function.
 std::optional<std::uint32_t> TailCalls::find_named(const Place& place, const std::string& symbol) {
-  use_all_files(place);
   std::optional<std::uint32_t> found;
-  for (const std::uint32_t file : place.process.named_files) {
+  for (const std::uint32_t file : place.files.numbers) {
     const auto exports = file != 0 ? code_.reader(file).exports_of(symbol) : std::nullopt;
     if (!exports)
       return std::nullopt;
@@ -177,7 +172,7 @@ std::optional<std::uint32_t> TailCalls::target_of(const Place& place, std::uint3
   if ((called & kNamed) == 0)
     return called;
   const auto [known, is_new] =
-      place.process.targets.try_emplace(std::uint64_t{called} << 32U | place.file);
+      place.files.targets.try_emplace(std::uint64_t{called} << 32U | place.file);
   if (is_new)
     known->second = find_named(place, names_[called & ~kNamed]);
   return known->second;
@@ -371,14 +366,15 @@ class TailCalls::Search {
 };
 
 /// Returns the frame of a step; nullopt if it has none.
-std::optional<TailCalls::Frame> TailCalls::frame_of(const Place& place, const Step& step) const {
+std::optional<TailCalls::Frame> TailCalls::frame_of(const Process& process,
+                                                    const Step& step) const {
   const Function& function = functions_[step.function];
   if (function.is_thunk)
     return std::nullopt;
   const bool is_start = step.edge.next_svma == 0 || step.edge.is_one_of_several;
   const std::uint64_t svma = is_start ? function.range.start_svma : step.edge.next_svma - 1;
   const auto offset = code_.known(function.file).file_offset_of(svma);
-  for (const auto& [start, used] : place.process.used) {
+  for (const auto& [start, used] : process.used) {
     const stream::Mapping& mapping = used.first;
     if (used.second == function.file && offset && *offset >= mapping.file_offset &&
         *offset - mapping.file_offset < mapping.end - mapping.start)
@@ -397,7 +393,7 @@ std::uint32_t TailCalls::called_at(const Place& place, const Start& start) {
                                 : number_of(target->symbol);
 }
 
-TailCalls::Between TailCalls::find(const Place& place, std::uint32_t called) {
+TailCalls::Way TailCalls::find(const Place& place, std::uint32_t called) {
   const auto target = target_of(place, called);
   if (!target)
     return {.is_unknown = true};
@@ -411,71 +407,96 @@ TailCalls::Between TailCalls::find(const Place& place, std::uint32_t called) {
 }
 
 /// Returns the functions on the way from the first one.
-TailCalls::Between TailCalls::find_ways(const Place& place, std::uint32_t called,
-                                        std::uint32_t first) {
+TailCalls::Way TailCalls::find_ways(const Place& place, std::uint32_t called, std::uint32_t first) {
   Search search(*this, place);
   search.run(first);
   const auto& ways = search.ways();
-  std::vector<Step> steps;
+  Way way;
   bool is_all = true;
   if (const auto shortest = std::ranges::min_element(ways, {}, &std::vector<Step>::size);
       shortest != ways.end()) {
     is_all = shortest->size() == 1 || (ways.size() == 1 && search.is_all());
-    steps = is_all ? *shortest : std::vector{shortest->front()};
-    steps.front().edge.is_one_of_several = steps.front().edge.is_one_of_several || !is_all;
+    way.steps = is_all ? *shortest : std::vector{shortest->front()};
+    Edge& jump = way.steps.front().edge;
+    jump.is_one_of_several = jump.is_one_of_several || !is_all;
   } else if ((called & kNamed) == 0 && search.is_open()) {
     // The loader may still be looking for a function that is called by name.
     is_all = search.is_first_open();
-    steps = {{first}};
+    way.steps = {{first}};
   }
-  Between between{.is_unknown = steps.empty()};
+  way.is_unknown = way.steps.empty();
   if (!is_all)
-    between.frames.push_back({});
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-    if (auto frame = frame_of(place, *step)) {
-      frame->was_called = step + 1 == steps.rend();
-      between.frames.push_back(*frame);
-    }
+    way.steps.emplace_back();
+  return way;
+}
+
+TailCalls::Between TailCalls::between_of(const Process& process, const Way& way) const {
+  Between between{.is_unknown = way.is_unknown};
+  for (auto step = way.steps.rbegin(); step != way.steps.rend(); ++step) {
+    auto frame = step->function == 0 ? Frame{} : frame_of(process, *step);
+    if (!frame)
+      continue;
+    frame->was_called = step + 1 == way.steps.rend();
+    between.frames.push_back(*frame);
+  }
   return between;
 }
 
-TailCalls::Between& TailCalls::between(std::uint32_t pid, const stream::AddressSpace& space,
+/// Returns what is known of a pair, or what `find(place)` finds, if somebody pays.
+template <typename Find>
+TailCalls::Between* TailCalls::remember(std::uint32_t pid, const stream::AddressSpace& space,
+                                        std::uint64_t key, const Find& find) {
+  Process& process = processes_[pid];
+  std::uint32_t& number = process.pairs[key];
+  if (number != 0)
+    return number == kNothing ? nullptr : &process.between[number - 1];
+  number = kNothing;
+  if (!process.files)
+    process.files = files_of(pid, space);
+  auto& ways = process.files->ways;
+  auto way = ways.find(key);
+  if (way == ways.end())
+    if (auto found = find(Place{pid, process, *process.files, 0, 0}))
+      way = ways.emplace(key, std::move(*found)).first;
+  if (way == ways.end() || (way->second.steps.empty() && !way->second.is_unknown))
+    return nullptr;
+  process.between.push_back(between_of(process, way->second));
+  number = static_cast<std::uint32_t>(process.between.size());
+  return &process.between.back();
+}
+
+TailCalls::Between* TailCalls::between(std::uint32_t pid, const stream::AddressSpace& space,
                                        Code caller, Code inner) {
-  Process& process = processes_[pid];
-  const auto [known, is_new] =
-      process.between.try_emplace(std::uint64_t{caller.callee} << 32U | inner.function);
-  if (!is_new)
-    return known->second;
-  const Start& start = starts_[inner.function];
-  Between& between = known->second;
-  const auto work = [&] {
-    Place place{pid, space, process, 0, start.file};
-    place.inner = functions_[function_of(place, start.file, start.call.svma)].whole;
-    const std::uint32_t called = place.inner != 0 ? called_at(place, starts_[caller.callee]) : 0;
-    if (called != 0)
-      between = find(place, called);
-  };
-  with_payer(starts_[caller.callee].file, [&] { with_payer(start.file, work); });
-  return between;
+  const std::uint64_t key = std::uint64_t{caller.callee} << 32U | inner.function;
+  return remember(pid, space, key, [&](Place place) {
+    const Start& start = starts_[inner.function];
+    std::optional<Way> way;
+    place.file = start.file;
+    const auto work = [&] {
+      place.inner = functions_[function_of(place, start.file, start.call.svma)].whole;
+      const std::uint32_t called = place.inner != 0 ? called_at(place, starts_[caller.callee]) : 0;
+      way = called != 0 ? this->find(place, called) : Way{};
+    };
+    with_payer(starts_[caller.callee].file, [&] { with_payer(start.file, work); });
+    return way;
+  });
 }
 
-TailCalls::Between& TailCalls::before_allocator(std::uint32_t pid,
+TailCalls::Between* TailCalls::before_allocator(std::uint32_t pid,
                                                 const stream::AddressSpace& space, Code caller) {
-  Process& process = processes_[pid];
-  const auto [known, is_new] =
-      process.between.try_emplace(std::uint64_t{caller.callee} << 32U | kAllocator);
-  if (!is_new)
-    return known->second;
-  const Start& start = starts_[caller.callee];
-  Between& between = known->second;
-  with_payer(start.file, [&] {
-    const Place place{pid, space, process, kAllocator, start.file};
-    const std::uint32_t called = called_at(place, start);
-    // The allocator itself has a name; that of another function says too little of what runs.
-    if (called != 0 && (called & kNamed) == 0)
-      between = find_ways(place, called, called);
+  const std::uint64_t key = std::uint64_t{caller.callee} << 32U | kAllocator;
+  return remember(pid, space, key, [&](Place place) {
+    const Start& start = starts_[caller.callee];
+    std::optional<Way> way;
+    place.inner = kAllocator;
+    place.file = start.file;
+    with_payer(start.file, [&] {
+      const std::uint32_t called = called_at(place, start);
+      // The allocator itself has a name; that of another function says too little of what runs.
+      way = called != 0 && (called & kNamed) == 0 ? find_ways(place, called, called) : Way{};
+    });
+    return way;
   });
-  return between;
 }
 
 void TailCalls::forget(const stream::MappingChange& change) {

@@ -73,11 +73,12 @@ class TailCalls {
     std::vector<Frame> frames = {};  ///< innermost first
     bool is_unknown = false;         ///< there must be some, but it is not known which
   };
-  /// Returns the frames between two adjacent frames of a process.  Valid until forget().
-  Between& between(std::uint32_t pid, const stream::AddressSpace& space, Code caller, Code inner);
+  /// Returns the frames between two adjacent frames of a process; null if there are none.  Valid
+  /// until forget().
+  Between* between(std::uint32_t pid, const stream::AddressSpace& space, Code caller, Code inner);
   /// Does the same after the innermost frame of an allocation, whose call led to the C library's
   /// allocator.
-  Between& before_allocator(std::uint32_t pid, const stream::AddressSpace& space, Code caller);
+  Between* before_allocator(std::uint32_t pid, const stream::AddressSpace& space, Code caller);
   /// May something be between them?
   [[nodiscard]] static bool may_differ(Code caller, Code inner) noexcept {
     return caller.callee != 0 && inner.function != 0 && caller.callee != inner.function;
@@ -91,10 +92,8 @@ class TailCalls {
  private:
   struct File {
     AddressMap<std::uint32_t> starts;  ///< numbers of places, by svma; slots have kSlotMark
-    AddressMap<Code> code;             ///< code_at(), by svma: processes share files
     std::map<std::uint64_t, std::uint32_t> functions;  ///< by the svma of the start
     std::unordered_map<std::string, std::uint32_t> by_name;
-    bool is_free = false;  ///< reading it costs nobody's budget
   };
   struct Start {
     std::uint32_t file = 0;
@@ -119,27 +118,37 @@ class TailCalls {
     std::unique_ptr<Jumps> jumps = nullptr;  ///< null: not yet read
     std::unique_ptr<Exits> exits = nullptr;  ///< likewise
   };
+  /// A function on the way to another, and the jump that leaves it.
+  struct Step {
+    std::uint32_t function = 0;  ///< 0: it represents unknown functions
+    Edge edge = {};
+  };
+  /// What find() finds.
+  struct Way {
+    std::vector<Step> steps = {};  ///< outermost first
+    bool is_unknown = false;
+  };
+  /// The files that a process has mapped.  Names mean the same in all processes with these files.
+  struct Files {
+    std::vector<std::uint32_t> numbers;  ///< 0: one that cannot be read
+    /// Functions of names, by name and inner file; nullopt: not known.
+    std::unordered_map<std::uint64_t, std::optional<std::uint32_t>> targets = {};
+    std::unordered_map<std::uint64_t, Way> ways = {};  ///< by callee and function
+  };
   struct Process {
     std::map<std::uint64_t, std::pair<stream::Mapping, std::uint32_t>> used;  ///< file by start
     std::unordered_map<std::uint32_t, stream::Mapping> by_file;
-    std::unordered_map<std::uint64_t, Between> between;  ///< by callee and function
-    /// Functions of names, by name and inner file; nullopt: not known.
-    std::unordered_map<std::uint64_t, std::optional<std::uint32_t>> targets;
-    bool has_all_files = false;              ///< in `named_files`
-    std::vector<std::uint32_t> named_files;  ///< 0: one that cannot be read
+    AddressMap<std::uint32_t> pairs;  ///< by callee and function: kNothing, or 1 + a number in ...
+    std::deque<Between> between;      ///< ... this
+    std::shared_ptr<Files> files;     ///< null: not yet needed
   };
   /// Where a search happens, and for which function.
   struct Place {
     std::uint32_t pid;
-    const stream::AddressSpace& space;
-    Process& process;
+    const Process& process;
+    Files& files;
     std::uint32_t inner;
     std::uint32_t file;  ///< of `inner`, or of the first function
-  };
-  /// A function on the way to another, and the jump that leaves it.
-  struct Step {
-    std::uint32_t function = 0;
-    Edge edge = {};
   };
   class Search;
 
@@ -153,7 +162,7 @@ class TailCalls {
   std::uint32_t called_at(const Place& place, const Start& start);
   std::optional<std::uint32_t> target_of(const Place& place, std::uint32_t called);
   std::optional<std::uint32_t> find_named(const Place& place, const std::string& symbol);
-  void use_all_files(const Place& place);
+  std::shared_ptr<Files> files_of(std::uint32_t pid, const stream::AddressSpace& space);
   const Exits& exits_of(const Place& place, std::uint32_t number);
   std::optional<Edge> edge_of(const Place& place, const Function& part, const Jump& jump,
                               std::vector<std::uint32_t>& parts);
@@ -163,11 +172,16 @@ class TailCalls {
   bool may_be_part(const Function& of, Function& part, const Jump& jump);
   template <typename Work>
   void with_payer(std::uint32_t number, const Work& work);
-  Between find(const Place& place, std::uint32_t called);
-  Between find_ways(const Place& place, std::uint32_t called, std::uint32_t first);
-  [[nodiscard]] std::optional<Frame> frame_of(const Place& place, const Step& step) const;
+  Way find(const Place& place, std::uint32_t called);
+  Way find_ways(const Place& place, std::uint32_t called, std::uint32_t first);
+  [[nodiscard]] std::optional<Frame> frame_of(const Process& process, const Step& step) const;
+  [[nodiscard]] Between between_of(const Process& process, const Way& way) const;
+  template <typename Find>
+  Between* remember(std::uint32_t pid, const stream::AddressSpace& space, std::uint64_t key,
+                    const Find& find);
 
   static constexpr std::uint32_t kNamed = 1U << 31;
+  static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
   static constexpr std::uint32_t kAllocator = kNamed - 1;  ///< instead of an inner function
   static constexpr std::uint64_t kSlotMark = std::uint64_t{1} << 63;
 
@@ -179,6 +193,7 @@ class TailCalls {
   std::vector<Start> starts_{1};
   std::unordered_map<std::string, std::uint32_t> numbers_;  ///< in names_
   std::unordered_map<std::uint32_t, Process> processes_;
+  std::deque<std::shared_ptr<Files>> last_files_;  ///< of processes, some of which have ended
   std::uint64_t decoded_bytes_ = 0;
 };
 
