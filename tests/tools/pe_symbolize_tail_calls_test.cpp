@@ -31,6 +31,7 @@ struct Loaded {
   std::uint64_t at = 0;
   std::string build_id = {};  ///< empty: that of the file
   bool has_build_id = true;
+  std::uint32_t pid = 1;
 };
 
 std::uint64_t address_of(const Loaded& file, std::string_view function) {
@@ -47,7 +48,7 @@ void map(StreamBuilder& stream, const Loaded& file) {
     id = file.build_id;
   for (const auto& segment : image.segments())
     if (segment.executable)
-      stream.map_of_build_id(0, 1,
+      stream.map_of_build_id(0, file.pid,
                              {file.at + segment.svma, segment.file_bytes, segment.file_offset},
                              file.path, file.has_build_id ? id : "");
 }
@@ -215,6 +216,36 @@ BOOST_AUTO_TEST_CASE(a_name_of_two_files_is_not_known) {
   BOOST_TEST(folded.text == "ext_inner 1\np;to_ext_plt;ext_inner");
   BOOST_TEST(folded.err.find("1 place where a function is missing between caller and callee") !=
              std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_name_means_the_same_in_processes_with_the_same_files_only) {
+  const pe::testing::TempDir dir;
+  Loaded copy = callees();
+  copy.path = dir / "copy_of_callees.so";
+  std::filesystem::copy_file(callees().path, copy.path);
+  StreamBuilder stream;
+  stream.event();
+  const auto add_call = [&stream](std::uint32_t pid, Loaded caller, Loaded inner) {
+    stream.comm(0, pid, pid, "p" + std::to_string(pid));
+    caller.pid = inner.pid = pid;
+    map(stream, caller);
+    map(stream, inner);
+    stream.sample({.pid = pid,
+                   .tid = pid,
+                   .chain = {kUser, address_of(inner, "ext_inner"),
+                             address_of(caller, "to_ext_plt") + kCallBytes},
+                   .misc = pe::stream::kMiscComplete});
+  };
+  Loaded moved = callees();
+  moved.at = copy.at = 0x7f1000000000;
+  add_call(1, calls(), callees());
+  copy.pid = 2;
+  stream.comm(0, 2, 2, "p2");
+  map(stream, copy);
+  add_call(2, calls(), callees());
+  add_call(3, calls(), moved);
+  const std::string named = "to_ext_plt;ext;ext_inner 1\n";
+  BOOST_TEST(fold(stream).text == "p1;" + named + "p2;to_ext_plt;ext_inner 1\np3;" + named);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_whose_table_of_names_is_not_read_may_offer_any) {
