@@ -100,10 +100,6 @@ BpfEngine::BpfEngine(const Request& request, const Target& target, std::size_t c
   preparing_s_ = own_cpu_seconds() - before_s;
 }
 
-void BpfEngine::attach(const Fd& counter, std::uint64_t id, unwind::CounterKind kind) {
-  object_->attach_to_counter(counter.get(), id, kind);
-}
-
 void BpfEngine::begin(RecordedStream& stream, const Target& target, std::uint64_t read_ns) {
   samples_.emplace(stream.layout());
   if (!target.is_wide()) {

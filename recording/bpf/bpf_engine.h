@@ -1,11 +1,11 @@
 // Walks stacks in the kernel, by an eBPF program on each counter.  This needs no copies of stacks,
 // and does not limit their size.
 //
-//     BpfEngine engine(request, target, cpus);        loads the programs, or throws the reason
-//     Counters counters(request, target, &engine);    attaches a program to each counter
+//     BpfEngine engine(request, target, cpus);               loads the programs, or throws
+//     Counters counters(request, target, &engine.walker());  attaches a program to each counter
 //     RecordedStream stream(..., {.tables = &engine.tables(), .reader = &engine.scripts()});
-//     engine.begin(stream, target, read_ns);          sampling starts
-//     Drain drain(stream, attr, &engine);             merges samples and other records by time
+//     engine.begin(stream, target, read_ns);                 sampling starts
+//     Drain drain(stream, attr, &engine);                    merges samples and other records
 //
 // The program finds each process's code in tables.  The tables follow the mappings that the rings
 // report, some milliseconds later.  Earlier samples, and those that only user space can walk, are
@@ -66,17 +66,8 @@ class BpfEngine {
   /// the reason if the kernel does not walk stacks here.
   BpfEngine(const Request& request, const Target& target, std::size_t cpus, Budget& budget);
 
-  /// Makes the kernel walk the stacks of a counter's samples, which will carry `id`.  Throws Error.
-  void attach(const Fd& counter, std::uint64_t id, unwind::CounterKind kind);
-  /// Makes the period of a probe's samples, which carry `id`, their weight.  Throws Error.
-  void set_weight(std::uint64_t id, const unwind::HitWeight& weight) {
-    object_->set_weight(id, weight);
-  }
-  /// If the target is processes, only those added here have samples, and those that they fork from
-  /// now on.  Returns false if there are too many.
-  bool add_target(pid_t pid, unwind::TargetStart start) {
-    return object_->add_target(static_cast<std::uint32_t>(pid), start);
-  }
+  /// Receives the counters' samples.
+  [[nodiscard]] unwind::BpfObject& walker() noexcept { return *object_; }
   [[nodiscard]] unwind::TableStore& tables() noexcept { return *object_; }
   /// Returns the reader of the interpreters in the stream's processes.
   [[nodiscard]] languages::ScriptReader& scripts() noexcept { return scripts_; }
@@ -99,9 +90,6 @@ class BpfEngine {
 
   /// The descriptor to poll; readable when there are many samples.
   [[nodiscard]] int ring_fd() const { return object_->ring_fd(); }
-  /// Returns the number of forked processes that had no room among the targets, and have no
-  /// samples.
-  [[nodiscard]] std::uint64_t not_followed() const { return object_->counts().targets_full; }
   /// Returns the number of samples that had no room in the ring.
   [[nodiscard]] std::uint64_t lost() const { return object_->counts().ring_full; }
   /// Estimates how long the kernel has walked the stacks of all samples, in nanoseconds, from their

@@ -91,6 +91,8 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   settings.with_scripts = options.with_scripts ? 1 : 0;
   settings.only_locks = options.only_locks ? 1 : 0;
   settings.with_held = options.with_held ? 1 : 0;
+  settings.with_times = options.with_times ? 1 : 0;
+  settings.with_wakers = options.max_wakers > 0 ? 1 : 0;
   settings.max_wakers = std::clamp<std::uint32_t>(options.max_wakers, 1, kMaxWakers);
   settings.pass_on = options.pass_on;
   settings.with_reuse = options.with_reuse ? 1 : 0;
@@ -110,6 +112,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
                            !is_of_switches || options.with_scripts ? cpus : 1);
   bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
   bpf_map__set_max_entries(skeleton.maps.stack_numbers, blocks / 2 + 1);
+  settings.samples_are_whole = options.with_samples ? 1 : 0;
   settings.max_sums = is_of_switches ? options.max_sums : 0;
   bpf_map__set_max_entries(skeleton.maps.sums, settings.max_sums + 1);
   bpf_map__set_max_entries(skeleton.maps.sum_numbers, settings.max_sums + 1);
@@ -119,9 +122,10 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   if (options.with_probes)
     bpf_map__set_max_entries(skeleton.maps.hit_scratches, cpus * kHitScratches);
   bpf_program__set_autoload(skeleton.progs.on_hit, options.with_probes);
-  bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches);
+  bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches || options.with_samples);
   bpf_program__set_autoload(skeleton.progs.on_switch, is_of_switches);
-  bpf_program__set_autoload(skeleton.progs.on_waking, is_of_switches && options.max_wakers > 0);
+  bpf_program__set_autoload(skeleton.progs.on_waking,
+                            is_of_switches && (options.max_wakers > 0 || options.with_times));
   bpf_program__set_autoload(skeleton.progs.on_call, is_of_switches && options.with_held);
   bpf_program__set_autoload(skeleton.progs.on_each_task, is_of_switches);
 }
@@ -165,6 +169,9 @@ class LoadedObject final : public BpfObject {
   std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) override;
   std::vector<KeyedSum> read_sums() override;
   std::vector<Outstanding> read_outstanding() override;
+  [[nodiscard]] std::uint64_t silent_since_ns() const override {
+    return skeleton_->bss->silent_since_ns;
+  }
   [[nodiscard]] StackOfKernel stack(std::uint32_t number) const override;
   [[nodiscard]] std::vector<Waker> wakers(std::uint32_t number) const override;
   [[nodiscard]] Counts counts() const override;
@@ -291,6 +298,7 @@ void LoadedObject::set_weight(std::uint64_t cookie, const HitWeight& weight) {
 }
 
 void LoadedObject::attach_to_switches() {
+  skeleton_->bss->silent_since_ns = monotonic_ns();
   const auto& programs = skeleton_->progs;
   attached_.push_back(attach(programs.on_switch));
   for (const bpf_program* program : {programs.on_waking, programs.on_call})

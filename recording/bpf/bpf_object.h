@@ -55,6 +55,10 @@ struct LoadOptions {
   bool with_reuse = true;         ///< reuses each thread's last stacks
   bool check_reuse = false;       ///< walks anew even so, and counts differences
   bool with_probes = false;       ///< of samples: also those of CounterKind::kProbe
+  /// Of switches: divides waits by WaitKind, and adds up the time in which no target's thread runs
+  /// (SumKey::is_elapsed).  Samples have the number of threads that run.
+  bool with_times = false;
+  bool with_samples = false;  ///< of switches: also kOnSample, whose samples are whole
   std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: counted times
   /// Bit 0: preempted; other bits: TASK_... of include/linux/sched.h shifted left by one.
   std::uint32_t states = ~std::uint32_t{0};
@@ -117,7 +121,7 @@ class BpfObject : public TableStore {
   virtual void set_weight(std::uint64_t cookie, const HitWeight& weight) = 0;
   /// Sets whether samples are ignored.  Initially they are not.
   virtual void pause(bool is_paused) = 0;
-  /// Starts counting switches.  Throws Error.
+  /// Starts counting switches; no thread of the targets is known to run.  Throws Error.
   virtual void attach_to_switches() = 0;
   /// Undoes all calls of attach_...().
   virtual void detach() = 0;
@@ -145,6 +149,8 @@ class BpfObject : public TableStore {
   virtual std::vector<KeyedSum> read_sums() = 0;
   /// Returns the threads that are off their CPUs now, and whose leaving was counted.  Throws Error.
   virtual std::vector<Outstanding> read_outstanding() = 0;
+  /// Returns since when no thread of the targets has run (CLOCK_MONOTONIC ns); 0: one runs.
+  [[nodiscard]] virtual std::uint64_t silent_since_ns() const = 0;
   /// Returns a stack by its number; empty for 0, and for a number that is not a stack's.  The
   /// frames live as long as this object.
   [[nodiscard]] virtual StackOfKernel stack(std::uint32_t number) const = 0;

@@ -79,7 +79,7 @@ __attribute__((noinline)) int number_stack(struct Scratch* scratch) {
 #pragma unroll
   for (int k = 1; k < kBlockWords; ++k)
     scratch->words[count + k] = 0;
-  if (!stack_blocks)
+  if (!stack_blocks || scratch->is_whole)
     return 0;
   const uint32_t block_count = (count + kBlockWords) / kBlockWords;
   struct StackKey key = {.hash = scratch->hash + scratch->words[0]};

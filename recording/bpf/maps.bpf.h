@@ -40,7 +40,10 @@ const volatile uint32_t with_user_stacks = 1;  ///< of switches, and of wakers
 const volatile uint32_t with_scripts = 0;      ///< the same stacks have those of interpreters
 const volatile uint32_t only_locks = 0;        ///< counts only waits for futexes
 const volatile uint32_t with_held = 0;         ///< ... and, in place of the waits, times of holding
-const volatile uint32_t max_wakers = 1;        ///< 1 to kMaxWakers
+/// Divides waits by their kind, and notes when no thread of the targets runs.
+const volatile uint32_t with_times = 0;
+const volatile uint32_t with_wakers = 0;
+const volatile uint32_t max_wakers = 1;  ///< 1 to kMaxWakers
 const volatile uint32_t pass_on = kPassNothing;
 const volatile uint32_t with_reuse = 1;
 const volatile uint32_t check_reuse = 0;
@@ -49,12 +52,16 @@ const volatile uint64_t max_ns = ~0ULL;
 const volatile uint32_t state_mask = ~0U;  ///< bit 0: preempted; others as TASK_... shifted by one
 const volatile uint32_t stack_blocks =
     0;  ///< size of the map `stacks`; 0: stacks come with their samples
-const volatile uint32_t max_sums = 0;      ///< number of sums that have room
-const volatile uint64_t wakeup_bytes = 0;  ///< bytes in the ring that wake its reader; 0: any
+const volatile uint32_t max_sums = 0;           ///< number of sums that have room
+const volatile uint32_t samples_are_whole = 0;  ///< the stacks of samples have no numbers
+const volatile uint64_t wakeup_bytes = 0;       ///< bytes in the ring that wake its reader; 0: any
 
 uint64_t next_stack_block = 1;  ///< 0 is not a stack
 uint32_t next_sum = 1;          ///< 0 is not a sum
 uint32_t is_paused = 0;         ///< samples are ignored
+int32_t running = 0;            ///< with_times: threads of the targets that are on a CPU
+/// With_times: CLOCK_MONOTONIC ns since when none is; 0: one is.
+uint64_t silent_since_ns = 0;
 /// CLOCK_MONOTONIC ns: when the ring's reader last read it, or was woken for mappings.
 uint64_t read_ns = 0;
 /// How often mappings have changed in any process: as user space reports it, and as the programs
@@ -210,6 +217,8 @@ struct ThreadState {
   uint64_t since_ns;  ///< when it left its CPU; 0: it is on one
   uint64_t ran_ns;    ///< its time on CPUs until then
   struct SumKey key;
+  uint64_t woken_at_ns;  ///< with_times: when it was woken, since it came to a CPU; 0: it was not
+  uint64_t is_running;   ///< with_times: counted in `running`
   uint64_t changes;  ///< changes_announced + changes_seen + 1 when `generation` was found; 0: never
   uint64_t generation;    ///< of its process's mappings; 0: do not use them
   uint32_t next_history;  ///< the next one to be replaced
@@ -247,7 +256,8 @@ struct Limits {
 /// State of one walk.  It is in a map, because the verifier verifies each path separately on which
 /// a variable on the stack has another value.
 struct Scratch {
-  uint32_t is_busy;  ///< of a probe's program; see hit_scratches
+  uint32_t is_busy;   ///< of a probe's program; see hit_scratches
+  uint32_t is_whole;  ///< its stacks get no numbers
   struct Limits limits;
   uint64_t window[kWindowWords];  ///< a part of the stack's memory
   uint64_t window_start, window_bytes, next_window_bytes;

@@ -113,7 +113,8 @@ struct SampleRecord {
   uint64_t ip;            ///< the interrupted instruction, perhaps in the kernel
   uint64_t period;
   uint64_t cookie;  ///< the value given when attaching
-  uint32_t is_kernel_mode;
+  uint16_t is_kernel_mode;
+  uint16_t running;  ///< with_times: number of threads of the target that were on a CPU
   /// Size of the data that follows: words of the stack, or bytes of the stack's piece, which starts
   /// at the stack pointer.
   uint32_t length;
@@ -125,6 +126,17 @@ struct SampleRecord {
 /// SumKey::state of the time for which a thread held a lock, instead of a wait.
 enum { kStateHeld = 255 };
 
+/// What a thread waits for: the system call or fault in which it waits, and its state.
+enum WaitKind {
+  kWaitOther,
+  kWaitReady,  ///< for a CPU: it could run
+  kWaitLock,   ///< a futex
+  kWaitSleep,  ///< a time
+  kWaitIo,     ///< a file, a socket, a pipe, or one of several
+  kWaitFault,  ///< memory: a page
+  kWaitChild,  ///< another process
+};
+
 /// The key that separates the sums of switches.
 struct SumKey {
   uint32_t tgid, tid;
@@ -134,16 +146,23 @@ struct SumKey {
   /// TASK_... of include/linux/sched.h below 256, 128 for TASK_REPORT_IDLE; 0: the thread was
   /// preempted, or yielded; or kStateHeld.
   uint32_t state : 8;
-  uint32_t program : 24;  ///< changes with each program that the process executes
+  uint32_t kind : 3;        ///< with_times: WaitKind
+  uint32_t is_elapsed : 1;  ///< with_times: only the time in which no thread of the target ran
+  uint32_t program : 20;    ///< changes with each program that the process executes
   /// The avma of the futex that it waited for, or held; 0 without only_locks.  Bit 0 is set if the
   /// end of another thread ended the wait.
   uint64_t lock;
 };
 
+enum { kProgramMask = 0xfffff };  ///< the bits of SumKey::program
+
 /// A wait that ended at time_ns of its record.
 struct EndedWait {
   struct SumKey key;
   uint64_t since_ns;  ///< also time_ns of the thread's kRecordPassedOn, if it was forwarded
+  uint64_t woken_ns;  ///< with_times: from then on it waited for a CPU
+  /// With_times: from then on no thread of the target ran; 0: one ran at the end of the wait.
+  uint64_t silent_ns;
   /// For each waker, time_ns of its kRecordPassedWaker; 0: it was not forwarded.
   uint64_t copied_ns[kMaxWakers];
 };
@@ -209,6 +228,6 @@ struct Counts {
 
 #ifdef __cplusplus
 static_assert(sizeof(SampleRecord) == 72 && sizeof(SumKey) == 32 && sizeof(Outstanding) == 40 &&
-              sizeof(EndedWait) == 72);
+              sizeof(EndedWait) == 88);
 }  // namespace pe::unwind
 #endif

@@ -181,7 +181,7 @@ static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct 
   const uint32_t number = number_stack(scratch);
   if (has_script && scratch->script_words && number >= next_number)
     announce_script(number);
-  if (!number && stack_blocks)
+  if (!number && stack_blocks && !scratch->is_whole)
     ++counted->stacks_full;
   if (check_reuse && reusable) {
     ++counted->reused;
@@ -349,10 +349,11 @@ static __always_inline bool take_sample(void* context, struct task_struct* task,
   record->tgid = tgid;
   record->tid = task->pid;
   record->length = 0;
+  const bool is_whole = !stack_blocks || samples_are_whole;
+  scratch->is_whole = is_whole;
   record->kernel_stack =
-      has_kernel_stack && stack_blocks ? unwind_kernel_stack(context, scratch, counted) : 0;
-  record->kernel_frames =
-      has_kernel_stack && !stack_blocks ? read_kernel_stack(context, scratch) : 0;
+      has_kernel_stack && !is_whole ? unwind_kernel_stack(context, scratch, counted) : 0;
+  record->kernel_frames = has_kernel_stack && is_whole ? read_kernel_stack(context, scratch) : 0;
   record->user_stack = 0;
   record->stop = kStopEndOfStack;
   long error;
@@ -361,11 +362,13 @@ static __always_inline bool take_sample(void* context, struct task_struct* task,
     scratch->words[0] = 0;
     error = send_whole(scratch);
   } else {
-    if (send_script(scratch) < 0)
+    if (!with_scripts && send_script(scratch) < 0)  // else it becomes a part of the stack
       ++counted->scripts_full;
     struct ThreadState* thread =
-        with_reuse ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) : 0;
-    if (with_reuse && !thread)
+        with_reuse && !is_whole
+            ? bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE)
+            : 0;
+    if (with_reuse && !is_whole && !thread)
       ++counted->no_storage;
     record->user_stack = take_user_stack(scratch, thread, counted, tgid);
     const uint32_t why = scratch->stop;

@@ -2,6 +2,7 @@
 // and end.
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #include "recording/bpf/samples.bpf.h"
+#include "recording/bpf/times.bpf.h"
 #include "recording/bpf/wakers.bpf.h"
 
 char program_license[] SEC("license") = "Dual MIT/GPL";
@@ -29,6 +30,15 @@ int on_sample(struct bpf_perf_event_data* context) {
   scratch->record.period = context->sample_period;
   scratch->record.cookie = cookie_of(context);
   scratch->record.is_kernel_mode = (context->regs[17] & 3) == 0;
+  scratch->record.running = 0;
+  if (with_times) {
+    struct ThreadState* thread =
+        bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (thread)
+      start_running(thread);  // it may run since before the recording
+    const int32_t others = *(volatile int32_t*)&running;
+    scratch->record.running = others < 1 ? 1 : others;
+  }
   if (!take_sample(context, task, scratch, counted, with_kernel_stacks))
     ++counted->ring_full;
   return 0;  // the counter's own buffer gets no record
@@ -184,15 +194,17 @@ static __always_inline bool has_forwarded_waker(const struct ThreadState* thread
 
 /// Reports the end of a wait of which a stack was forwarded; false if there was no room.
 static __always_inline bool send_end(const struct ThreadState* thread, uint64_t since_ns,
-                                     uint64_t now) {
+                                     uint64_t woken_ns, uint64_t silent_ns, uint64_t now) {
   struct {
     struct SampleRecord record;
     struct EndedWait ended;
-  } end = {.record = {.kind = kRecordWaitEnded,
-                      .time_ns = now,
-                      .tgid = thread->key.tgid,
-                      .tid = thread->key.tid},
-           .ended = {.key = thread->key, .since_ns = since_ns}};
+  } end = {
+      .record = {.kind = kRecordWaitEnded,
+                 .time_ns = now,
+                 .tgid = thread->key.tgid,
+                 .tid = thread->key.tid},
+      .ended = {
+          .key = thread->key, .since_ns = since_ns, .woken_ns = woken_ns, .silent_ns = silent_ns}};
   if (thread->key.waker)
 #pragma unroll
     for (uint32_t i = 0; i < kMaxWakers; ++i)
@@ -200,7 +212,40 @@ static __always_inline bool send_end(const struct ThreadState* thread, uint64_t 
   return !bpf_ringbuf_output(&ring, (void*)&end, sizeof end, 0);
 }
 
-static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
+/// Adds the parts of a wait: until its thread was woken, and then for a CPU.
+static __always_inline void add_parts(struct ThreadState* thread, uint64_t since_ns,
+                                      uint64_t woken_ns, uint64_t now, bool is_elapsed) {
+  struct SumKey key = thread->key;
+  key.is_elapsed = is_elapsed;
+  if (woken_ns < since_ns)
+    woken_ns = since_ns;
+  if (woken_ns > since_ns)
+    add(thread, &key, woken_ns - since_ns, now);
+  key.kind = kWaitReady;
+  if (now > woken_ns)
+    add(thread, &key, now - woken_ns, now);
+}
+
+/// Ends the wait of a thread with with_times.
+static __always_inline void end_timed_wait(struct ThreadState* thread, uint64_t since_ns,
+                                           uint64_t silent_ns, uint64_t now) {
+  uint64_t woken_ns = thread->key.state == 0 ? since_ns : thread->woken_at_ns;
+  thread->woken_at_ns = 0;
+  if (woken_ns == 0 || woken_ns > now)
+    woken_ns = now;
+  if (silent_ns > now)  // another CPU has noted it meanwhile
+    silent_ns = 0;
+  if (silent_ns && silent_ns < since_ns)
+    silent_ns = since_ns;
+  if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
+      send_end(thread, since_ns, woken_ns, silent_ns, now))
+    return;
+  add_parts(thread, since_ns, woken_ns, now, false);
+  if (silent_ns)
+    add_parts(thread, silent_ns, woken_ns, now, true);
+}
+
+static __always_inline void end_wait(struct ThreadState* thread, uint64_t silent_ns, uint64_t now) {
   const uint64_t since_ns = thread->since_ns;
   const uint64_t ns = now - since_ns;
   thread->since_ns = 0;
@@ -220,8 +265,10 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t now) {
     begin_hold(thread, now);
   if (with_held || ns < min_ns || ns > max_ns)
     return;
+  if (with_times)
+    return end_timed_wait(thread, since_ns, silent_ns, now);
   if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
-      send_end(thread, since_ns, now))
+      send_end(thread, since_ns, now, 0, now))
     return;
   add(thread, &thread->key, ns, now);
 }
@@ -239,7 +286,7 @@ static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t
     ++counted->missed;
     counted->missed_ns += most - since_then;
   }
-  end_wait(thread, now - since_then);
+  end_wait(thread, 0, now - since_then);
 }
 
 /// Handles a task that leaves its CPU, on which it is still the current one.
@@ -253,6 +300,8 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   const uint64_t ran_ns = task->se.sum_exec_runtime;
   if (thread && thread->since_ns)
     end_unseen_wait(thread, ran_ns, now);
+  if (with_times && thread)
+    stop_running(thread, now);
   if ((state & kTaskDead) || !is_wanted_state(reported_state(state)))
     return;
   const bool is_user = task->mm && !(task->flags & PF_KTHREAD);
@@ -276,6 +325,7 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->key.tgid = tgid;
   thread->key.tid = task->pid;
   thread->key.state = reported_state(state);
+  thread->key.kind = with_times ? kind_of_wait(regs, is_user, state) : kWaitOther;
   thread->ran_ns = ran_ns;
   thread->key.kernel_stack =
       with_kernel_stacks ? take_kernel_stack(context, scratch, thread, counted) : 0;
@@ -296,6 +346,17 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->since_ns = now;
 }
 
+/// A new thread runs for the first time, after no thread had run: it waited for a CPU.
+static __always_inline void begin_life(struct ThreadState* thread, const struct task_struct* task,
+                                       uint64_t silent_ns, uint64_t now) {
+  const struct SumKey key = {.tgid = task->tgid,
+                             .tid = task->pid,
+                             .kind = kWaitReady,
+                             .is_elapsed = 1,
+                             .program = task->self_exec_id};
+  add(thread, &key, now - silent_ns, now);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_struct* next,
              unsigned int prev_state) {
@@ -304,9 +365,15 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
   if (next->tgid == 0 || (!next->mm && !with_kernel_threads))
     return 0;
   struct ThreadState* thread = bpf_task_storage_get(&threads, next, 0, 0);
-  if (!thread || !thread->since_ns)
+  if (with_times && !thread && is_target(next->tgid))
+    thread = bpf_task_storage_get(&threads, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!thread)
     return 0;
-  end_wait(thread, now);
+  const uint64_t silent_ns = with_times ? start_running(thread) : 0;
+  if (thread->since_ns)
+    end_wait(thread, silent_ns, now);
+  else if (silent_ns && silent_ns < now)
+    begin_life(thread, next, silent_ns, now);
   return 0;
 }
 
@@ -318,6 +385,10 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
   struct Counts* counted = counts_of_cpu();
   struct Scratch* scratch = scratch_of_cpu(kOfWaking);
+  if (with_times && thread && !thread->woken_at_ns)
+    thread->woken_at_ns = bpf_ktime_get_ns();
+  if (!with_wakers)
+    return 0;
   if (thread && counted && scratch && task->pid != 0)
     thread->waker = take_waker(ctx, task, thread, scratch, counted);
   return 0;

@@ -218,5 +218,5 @@ static __always_inline uint64_t end_hold(struct task_struct* task, struct Thread
   key->state = kStateHeld;
   key->program = held->program;
   key->lock = lock;
-  return held->program == (program & 0xffffff) ? held->since_ns : 0;
+  return held->program == (program & kProgramMask) ? held->since_ns : 0;
 }

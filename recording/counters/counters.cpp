@@ -58,10 +58,10 @@ std::optional<EventWeight> weight_of(const Request& request, const std::string& 
 
 }  // namespace
 
-Counters::Counters(Request request, Target target, BpfEngine* engine)
+Counters::Counters(Request request, Target target, unwind::BpfObject* walker)
     : request_(std::move(request)),
       target_(std::move(target)),
-      engine_(engine),
+      walker_(walker),
       cpus_(target_.cpus.empty() ? online_cpus() : target_.cpus) {
   raise_descriptor_limit();
   check_cpus();
@@ -194,7 +194,7 @@ bool Counters::may_count_cpus(const OpenedEvent& event) {
 
 /// Returns whether the kernel drops samples of other processes.
 bool Counters::has_filter() {
-  if (engine_ != nullptr || filter_)
+  if (walker_ != nullptr || filter_)
     return true;
   try {
     filter_ = unwind::load_target_filter();
@@ -208,9 +208,10 @@ bool Counters::has_filter() {
 /// the processes that it forks later.
 void Counters::add_to_filter(pid_t pid) {
   const auto start = target_.is_command ? unwind::kTargetAfterExec : unwind::kTargetStarted;
-  const bool is_added = engine_ != nullptr ? engine_->add_target(pid, start)
-                        : filter_ ? filter_->add_target(static_cast<std::uint32_t>(pid), start)
-                                  : true;
+  const auto tgid = static_cast<std::uint32_t>(pid);
+  const bool is_added = walker_ != nullptr ? walker_->add_target(tgid, start)
+                        : filter_          ? filter_->add_target(tgid, start)
+                                           : true;
   if (!is_added)
     throw Error(fmt::format("--pid: {}: too many processes", pid));
 }
@@ -253,7 +254,7 @@ bool Counters::only_follows(std::size_t event, const stream::CounterPlace& place
 }
 
 bool Counters::is_hit_by_program(std::size_t event) const {
-  return engine_ != nullptr && !events_[event].probed_offsets.empty();
+  return walker_ != nullptr && !events_[event].probed_offsets.empty();
 }
 
 /// Returns whether the event has its own counter at `place`.  Of the events that are counted
@@ -267,7 +268,7 @@ perf_event_attr Counters::attr_there(std::size_t event, const stream::CounterPla
   if (only_follows(event, place))
     return make_tracking_attr(opened.attr);
   const perf_event_attr attr =
-      engine_ != nullptr ? stream::without_stacks(opened.attr) : opened.attr;
+      walker_ != nullptr ? stream::without_stacks(opened.attr) : opened.attr;
   return opened.is_of_cpus ? make_cpu_attr(attr) : attr;
 }
 
@@ -359,7 +360,7 @@ bool Counters::adapt(OpenedEvent& event, int error) {
     return true;
   }
   const bool is_unsupported = error == EINVAL || error == EOPNOTSUPP;
-  if (is_unsupported && engine_ == nullptr && request_.call_graph == CallGraph::kAuto &&
+  if (is_unsupported && walker_ == nullptr && request_.call_graph == CallGraph::kAuto &&
       stream::has_user_copy(event.attr)) {
     for (OpenedEvent& other : events_)  // all have the same layout
       use_frame_pointers(other.attr, request_);
@@ -377,13 +378,13 @@ void Counters::attach_programs(const Counter& counter) {
     events_[counter.event].ids.push_back(*id);
   const auto kind = events_[counter.event].probed_offsets.empty() ? unwind::CounterKind::kSampling
                                                                   : unwind::CounterKind::kProbe;
-  if (engine_ != nullptr && id && !counter.only_follows) {
+  if (walker_ != nullptr && id && !counter.only_follows) {
     if (const auto& weight = events_[counter.event].weight)
       if (const auto of_hit = weight_of_hit(weight->weight))
-        engine_->set_weight(*id, *of_hit);
-    engine_->attach(counter.fd, *id, kind);
+        walker_->set_weight(*id, *of_hit);
+    walker_->attach_to_counter(counter.fd.get(), *id, kind);
   }
-  if (engine_ == nullptr && counter.is_of_cpu && filter_)
+  if (walker_ == nullptr && counter.is_of_cpu && filter_)
     filter_->attach_to_counter(counter.fd.get(), kind);
 }
 
@@ -435,8 +436,8 @@ void Counters::describe_cpus(Closing& closing) const {
 }
 
 std::uint64_t Counters::not_followed() const {
-  if (engine_ != nullptr)
-    return engine_->not_followed();
+  if (walker_ != nullptr)
+    return walker_->counts().targets_full;
   return filter_ ? filter_->not_followed() : 0;
 }
 

@@ -17,7 +17,7 @@
 #include "base/cli/closing.h"
 #include "base/error.h"
 #include "objects/image.h"
-#include "recording/bpf/bpf_engine.h"
+#include "recording/bpf/bpf_object.h"
 #include "recording/bpf/target_filter.h"
 #include "recording/counters/counter.h"
 #include "recording/probes/probed_image.h"
@@ -93,9 +93,9 @@ class MappedCode;
 class Counters {
  public:
   /// Opens all counters.  Throws Error, or Refused if permission is missing; the message names
-  /// the remedy.  If `engine` is not null, it receives the counters' samples.  It must outlive
+  /// the remedy.  If `walker` is not null, it receives the counters' samples.  It must outlive
   /// this.
-  Counters(Request request, Target target, BpfEngine* engine = nullptr);
+  Counters(Request request, Target target, unwind::BpfObject* walker = nullptr);
 
   /// Returns a line for each difference from the request.
   [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
@@ -167,8 +167,8 @@ class Counters {
 
   Request request_;
   Target target_;
-  BpfEngine* engine_;
-  std::unique_ptr<unwind::TargetFilter> filter_;  ///< used if there is no engine
+  unwind::BpfObject* walker_;
+  std::unique_ptr<unwind::TargetFilter> filter_;  ///< used if there is no walker
   std::vector<int> cpus_;
   std::vector<OpenedEvent> events_;
   std::vector<Counter> counters_;

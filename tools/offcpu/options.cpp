@@ -18,6 +18,9 @@ namespace pe::offcpu {
 namespace {
 
 namespace po = boost::program_options;
+using waits::Blame;
+using waits::EngineChoice;
+using waits::WaitChoice;
 
 po::typed_value<std::string>* text(const char* name) {
   return po::value<std::string>()->value_name(name);
@@ -146,10 +149,10 @@ Options read_options(const CommandLine& line) {
   options.target = recording::read_target(line, "--pid, --tid, --all, --cgroup");
   options.command = line.command;
   options.duration_ns = recording::read_duration(line);
-  read_choice(line, options.choice);
+  read_choice(line, options.waits.choice);
   options.spans = line.texts("span");
-  options.engine = read_engine(line);
-  options.request = read_request(line, options.choice);
+  options.waits.engine = read_engine(line);
+  options.waits.request = read_request(line, options.waits.choice);
   recording::read_output(line, options);
   return options;
 }

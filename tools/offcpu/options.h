@@ -2,38 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "base/cli/run.h"
 #include "recording/session.h"
+#include "recording/waits/choice.h"
 
 namespace pe::offcpu {
 
-/// The stack that comes first in pictures of waits for locks.
-enum class Blame : std::uint8_t { kHolder, kWaiter };
-
-/// Which waits are wanted.
-struct WaitChoice {
-  std::uint64_t min_ns = 0, max_ns = std::numeric_limits<std::uint64_t>::max();
-  /// Letters as ps(1) has them: "SD"; empty: all.
-  std::string states = {};
-  bool with_preempted = false;   ///< those of threads that were ready to run on, too
-  bool with_wakers = false;      ///< and who ended each
-  bool only_locks = false;       ///< those for locks, and who released each
-  Blame blame = Blame::kHolder;  ///< with only_locks
-  bool with_held = false;        ///< with only_locks: times of holding, in place of waits
-};
-
-enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };
-
 struct Options : recording::SessionRequest {
-  recording::Request request;
-  WaitChoice choice;
+  waits::Options waits;
   std::vector<std::string> spans;  ///< functions whose calls are recorded, as typed
-  EngineChoice engine = EngineChoice::kAuto;
 };
 
 void add_options(boost::program_options::options_description& options);

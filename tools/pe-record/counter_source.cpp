@@ -41,7 +41,7 @@ CounterSource::CounterSource(const Options& options, recording::Session& session
   bpf_ = load_bpf(options, session.budget());
   session.start_child();
   session.watch_targets();
-  counters_.emplace(options.request, session.target(), bpf_.get());
+  counters_.emplace(options.request, session.target(), bpf_ ? &bpf_->walker() : nullptr);
   const recording::OpenedEvent& event = counters_->events().front();
   recording::StreamParts parts{.weigher = weigher(event.attr)};
   parts.drops_data = parts.weigher && request_.with_raw_data && !request_.keep_stacks;

@@ -59,15 +59,41 @@ std::vector<std::string> thread_choice(const std::string& list) {
   return threads;
 }
 
+/// What --event calls the time on CPUs, and off them.
+constexpr std::string_view kCpu = "cpu", kWaits = "waits";
+
 /// Reads --event.  Checks the grammar only: an unknown event is refused when its counters are
 /// opened.
 void read_events(const std::string& list, Options& options) {
   for (const std::string& event : recording::split_events(list)) {
+    if (event == kWaits) {
+      options.with_waits = true;
+      continue;
+    }
     if (add_ready_made(event, options.request, options.weights))
       continue;
     (void)recording::parse_event(event);
     options.request.events.push_back(event);
   }
+}
+
+/// Waits come with samples of CPU time or alone, and from the engine bpf.
+void check_waits(const CommandLine& line, const Options& options) {
+  for (const std::string& event : options.request.events)
+    if (event != kCpu)
+      throw UsageError(fmt::format("--event waits: cannot be combined with {}, only with cpu",
+                                   in_quotes(event)));
+  if (options.request.events.empty())
+    throw UsageError("--event waits: only with cpu, as --event cpu,waits; for waits alone: offcpu");
+  recording::require(recording::Part::kBpf);
+  const auto engine = options.request.engine;
+  if (engine != recording::Engine::kAuto && engine != recording::Engine::kBest &&
+      engine != recording::Engine::kBpf)
+    throw UsageError("--event waits needs --engine bpf");
+  for (const char* option : {"clock", "cpu", "stack-size", "call-graph", "keep-stacks", "span",
+                             "kernel-only", "max-hits", "cgroup"})
+    if (line.has(option))
+      throw UsageError(fmt::format("--event waits, --{}: cannot be combined", option));
 }
 
 /// Reads --filter, --weight and --max-hits.
@@ -202,7 +228,10 @@ Options read_options(const CommandLine& line) {
   recording::read_recording(line, request);
   if (const auto* list = line.text("thread"))
     request.thread_choice = thread_choice(*list);
-  check_engine(line, options);
+  if (options.with_waits)
+    check_waits(line, options);
+  else
+    check_engine(line, options);
   const bool is_signal = request.engine == recording::Engine::kSignal;
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");

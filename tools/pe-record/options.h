@@ -17,7 +17,8 @@ struct Options : recording::SessionRequest {
   std::vector<std::string> spans;  ///< functions whose calls are recorded, as typed
   /// Why an engine cannot do what is requested: the end of a sentence.
   std::map<recording::Engine, std::string> not_by;
-  WantedWeights weights;  ///< by event; "": of all others
+  WantedWeights weights;    ///< by event; "": of all others
+  bool with_waits = false;  ///< also records waits, and samples of CPU time with them
 
   [[nodiscard]] bool can_use(recording::Engine engine) const { return !not_by.contains(engine); }
 };

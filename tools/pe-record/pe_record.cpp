@@ -20,6 +20,7 @@
 #include "recording/request.h"
 #include "recording/session.h"
 #include "recording/target_options.h"
+#include "recording/waits/wait_source.h"
 
 namespace pe {
 namespace {
@@ -50,9 +51,22 @@ Opened open_engine(const Options& options, Io& io) {
   return opened;
 }
 
+/// Records samples of CPU time and waits.
+int record_with_waits(const Options& options, Io& io) {
+  const waits::Options choice{.request = options.request,
+                              .choice = {.with_preempted = true},
+                              .with_cpu = true,
+                              .engine = waits::EngineChoice::kBpf};
+  recording::Session session("pe-record", options, io);
+  waits::WaitSource source(choice, session);
+  return session.run(source);
+}
+
 int record(Options& options, Io& io) {
   recording::tidy(options.target);
   recording::check_output(options, io);
+  if (options.with_waits)
+    return record_with_waits(options, io);
   recorder::resolve_probes(options.request, options.target, options.command);
   options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
   recorder::resolve_fields(options.request, options.weights);

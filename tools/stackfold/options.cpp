@@ -63,6 +63,7 @@ constexpr Choice<UnnamedText> kUnnamedTexts[] = {
 constexpr Choice<Weight> kWeights[] = {
     {"samples", Weight::kSamples},
     {"period", Weight::kPeriod},
+    {"elapsed", Weight::kElapsed},
 };
 
 /// Refuses options that shape folded text: profiles have fields for the same data.
@@ -211,7 +212,8 @@ Options read_options(const CommandLine& line) {
                    .inlined = all,
                    .library = all,
                    .script = all,
-                   .tail_call = all};
+                   .tail_call = all,
+                   .wait = all};
   options.with_facts = all && !line.has("compat") && !line.has("to");
   if (line.has("all"))
     options.marks.kernel = options.marks.jit = true;
@@ -248,6 +250,10 @@ Options read_options(const CommandLine& line) {
   options.exclude = line.texts("exclude");
   options.unnamed = choose(line, "unnamed", kUnnamedTexts, options.unnamed);
   set_weight(options, line);
+  if (options.weight == Weight::kElapsed)
+    for (const char* option : {"event", "all-events", "every", "time", "span", "longer", "compat"})
+      if (line.has(option))
+        throw UsageError(fmt::format("--weight elapsed, --{}: cannot be combined", option));
   return options;
 }
 

@@ -68,6 +68,7 @@ enum class Weight {
   kByUnit,   ///< text: the period; streams: the period if in ns, bytes or allocations, else 1
   kSamples,  ///< 1
   kPeriod,   ///< the period
+  kElapsed,  ///< streams: the time of the clock, see elapsed.h
 };
 
 /// The suffixes that frames get.
@@ -78,6 +79,7 @@ struct Marks {
   bool library = false;    ///< _[l]
   bool script = false;     ///< _[s]
   bool tail_call = false;  ///< _[t]
+  bool wait = false;       ///< _[o]
 };
 
 /// The text of a frame without a symbol.

@@ -248,6 +248,8 @@ StreamCollapser::StreamCollapser(Input& input, const Options& options, folded::F
 }
 
 StreamReport StreamCollapser::fold() {
+  if (options_.weight == Weight::kElapsed)
+    elapsed_.emplace(counts_.frames());
   StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); },
                                      [this](const stream::Record& record) { observe(record); });
   if (slow_calls_) {
@@ -255,12 +257,23 @@ StreamReport StreamCollapser::fold() {
     report.folded_samples = report.calls->samples;
   }
   counts_.add_divided(in_ns_, kNsPerUs);
+  if (elapsed_) {
+    if (!elapsed_->is_whole())
+      throw Error(
+          "--weight elapsed: the recording does not have what it needs: record by pe-record "
+          "--event "
+          "cpu,waits, and do not cut the recording off");
+    elapsed_->add_to(counts_);
+    unit_ = "us";
+  }
   report.unit = unit_;
   report.facts = facts_.text(report, stacks_.session());
   return report;
 }
 
 void StreamCollapser::take(const Stacks::Taken& taken) {
+  if (elapsed_ && taken.sample.pid == 0 && taken.event.name == stream::kSilenceEvent)
+    return elapsed_->set_whole(taken.sample.period);
   auto& stack = stack_;
   stack.clear();
   if (options_.all_events)
@@ -283,6 +296,10 @@ void StreamCollapser::take(const Stacks::Taken& taken) {
 
 /// Adds the sample's stack, root first.
 void StreamCollapser::add(const Stacks::Taken& taken) {
+  if (elapsed_)
+    return taken.event.name == stream::kSilenceEvent
+               ? elapsed_->add_silence(stack_, taken.sample.period)
+               : elapsed_->add_running(stack_, taken.sample.period, taken.sample.weight);
   // Sums of time are in nanoseconds and printed in microseconds, as in offcputime.
   const bool is_time =
       options_.weight == Weight::kByUnit && std::string_view(taken.event.unit) == "ns";

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/address_map.h"
+#include "stackfold/elapsed.h"
 #include "stackfold/folded_counts.h"
 #include "stackfold/options.h"
 #include "stackfold/slow_calls.h"
@@ -175,6 +176,7 @@ class StreamCollapser {
   Stacks stacks_;
   StreamFacts facts_;
   std::optional<SlowCalls> slow_calls_;
+  std::optional<ElapsedTime> elapsed_;
   std::vector<folded::FrameId> stack_;  ///< of the current sample, root first
 };
 

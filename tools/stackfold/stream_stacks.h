@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -152,7 +153,7 @@ class StreamStacks {
   /// Are samples of this event folded?  Without --event, only those of the first declared event.
   [[nodiscard]] bool folds(const stream::Event& event) {
     choose_event(event);
-    return options_.all_events || report_.folded_event == event.name;
+    return report_.would_take(options_, event.name);
   }
 
  private:
@@ -207,6 +208,12 @@ class StreamStacks {
       }
       waker_.clear();  // wakers are shown alone
     }
+    const bool is_elapsed = options_.weight == Weight::kElapsed;
+    if (name == stream::kSilenceEvent && !is_elapsed && !options_.all_events &&
+        options_.event != event.name) {
+      waker_.clear();
+      return std::nullopt;  // waits have this time, too
+    }
     // Entries and returns of calls are marks, not samples.
     if (options_.event != event.name && stream::span_event(event.name))
       return std::nullopt;
@@ -221,6 +228,8 @@ class StreamStacks {
     root_first_ = frames_of_sample(misc);
     if (sample.data_address != 0 && event.unit == "ns" && !add_lock(sample, name))
       return std::nullopt;
+    if (event.name != stream::kCpuEvent && (event.attr.sample_type & PERF_SAMPLE_WEIGHT) != 0)
+      add_kind(sample.weight);
     if ((misc & stream::kMiscUnfinished) != 0 && event.unit == "ns")
       root_first_.push_back(places_.word("[still waiting]"));
     current_waker_.swap(waker_);
@@ -278,6 +287,16 @@ class StreamStacks {
     }
     root_first_.push_back(places_.word(lock));
     return true;
+  }
+
+  /// Adds the frame of what the thread waited for, if the sample knows it.
+  void add_kind(std::uint64_t kind) {
+    constexpr std::array<std::string_view, 7> kNames = {
+        "[other wait]", "[waiting for a CPU]", "[lock]",         "[sleep]",
+        "[I/O]",        "[page fault]",        "[child process]"};
+    if (kind < kNames.size())
+      root_first_.push_back(places_.word(std::string(kNames.at(static_cast<std::size_t>(kind))) +
+                                         (options_.marks.wait ? "_[o]" : "")));
   }
 
   /// Returns the name of the lock for which the thread waited.

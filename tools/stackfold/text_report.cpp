@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/text_report.h"
 
+#include "stream/records/record.h"
+
 namespace pe::fold {
+namespace {
+
+bool is_of_threads_time(std::string_view event) {
+  return event == stream::kWaitEvent || event == stream::kCpuEvent;
+}
+
+}  // namespace
 
 bool SampleChoice::takes_event(const Options& options, std::string_view event) {
-  if (options.all_events)
-    return true;
   if (folded_event.empty())
     folded_event = event;
-  const bool is_folded = folded_event == event;
-  other_events += is_folded ? 0 : 1;
+  const bool is_folded = would_take(options, event);
+  other_events += is_folded || options.weight == Weight::kElapsed ? 0 : 1;
   return is_folded;
+}
+
+bool SampleChoice::would_take(const Options& options, std::string_view event) const {
+  if (options.weight == Weight::kElapsed)
+    return event == stream::kCpuEvent || event == stream::kSilenceEvent;
+  return options.all_events || folded_event == event ||
+         (!options.event && is_of_threads_time(folded_event) && is_of_threads_time(event));
 }
 
 bool SampleChoice::takes_time(const Options& options, std::optional<std::uint64_t> time_us) {

@@ -21,8 +21,10 @@ struct SampleChoice {
   std::string folded_event;        ///< the event to fold, if samples name their event
 
   /// The sum of samples of different events means nothing, so only folded_event is accepted.  If
-  /// that is still empty, it becomes `event`.  With --all-events, every event is accepted.
+  /// that is still empty, it becomes `event`.  With --all-events, every event is accepted.  What a
+  /// thread did and when it waited are parts of one time: without --event both are accepted.
   bool takes_event(const Options& options, std::string_view event);
+  [[nodiscard]] bool would_take(const Options& options, std::string_view event) const;
 
   /// Is a sample's time, in microseconds (nullopt: it has none), within --time?  With --every, a
   /// sample needs a time.

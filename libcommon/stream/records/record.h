@@ -45,6 +45,15 @@ inline constexpr std::uint16_t kMiscMoreRounds = 1;
 /// In the misc field of a FINISHED_ROUND of ours: all records after it are in order of time.
 inline constexpr std::uint16_t kMiscInOrder = 2;
 
+/// The names of the events of a recording of all that threads do: when they waited, and samples of
+/// their time on CPUs.
+inline constexpr std::string_view kWaitEvent = "offcpu", kCpuEvent = "cpu";
+/// The name of the event whose samples are parts of waits: the time in which no thread of the
+/// target ran.  A sample with pid 0 is the time of the whole recording.
+inline constexpr std::string_view kSilenceEvent = "silence";
+/// The weight of a sample of kWaitEvent and kSilenceEvent: what the thread waited for.  That of
+/// kCpuEvent is the number of the target's threads that ran.
+enum class WaitKind : std::uint8_t { kOther, kReady, kLock, kSleep, kIo, kFault, kChild };
 /// The name of the event whose samples report which thread ended the wait of the next sample, if
 /// that has the same time.
 inline constexpr std::string_view kWakerEvent = "offcpu-waker";

@@ -117,7 +117,13 @@ bool take_fields(const Record& record, const perf_event_attr& attr, Sample& samp
       (has(PERF_SAMPLE_STACK_USER) && !take_user_stack(reader, sample)))
     return false;
   sample.user_part.end = position();
-  // This code does not use the fields that may follow (weight, data source, transaction, registers
+  if (has(PERF_SAMPLE_WEIGHT)) {
+    const auto weight = reader.take<std::uint64_t>();
+    if (!weight)
+      return false;
+    sample.weight = *weight;
+  }
+  // This code does not use the fields that may follow (data source, transaction, registers
   // of the interrupt, physical address, cgroup, page sizes, AUX).
   return true;
 }

@@ -38,6 +38,7 @@ struct Sample {
   U64View user_regs;                   ///< those in attr.sample_regs_user, by rising number
   Bytes user_stack;                    ///< from the stack pointer up; only the copied bytes
   std::uint64_t user_stack_limit = 0;  ///< bytes reserved for the copy of the stack
+  std::uint64_t weight = 0;            ///< PERF_SAMPLE_WEIGHT; 0 if the event has none
   RecordPart callchain_part;           ///< count and addresses; without any, empty at their place
   RecordPart user_part;                ///< the program's registers and stack; empty likewise
 

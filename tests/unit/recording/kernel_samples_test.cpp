@@ -39,6 +39,7 @@ constexpr SampleRecord kTaken{.kind = pe::unwind::kRecordWholeStack,
                               .period = 1'003'009,
                               .cookie = 77,
                               .is_kernel_mode = 1,
+                              .running = 0,
                               .length = 0,
                               .kernel_frames = 0,
                               .stop = pe::unwind::kStopEndOfStack};

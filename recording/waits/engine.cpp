@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/engine.h"
+#include "recording/waits/engine.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "offcpu/bpf/bpf_engine.h"
-#include "offcpu/perf_engine.h"
+#include "recording/waits/bpf_engine.h"
+#include "recording/waits/perf_engine.h"
 #include "stream/proc/maps.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 std::unique_ptr<Engine> make_engine(const Options& options, const recording::Target& target,
                                     Budget& budget,
@@ -77,4 +77,4 @@ void describe_silent_threads(std::uint64_t count, Closing& closing) {
             : "record longer");
 }
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/wait_writer.h"
+#include "recording/waits/wait_writer.h"
 
 #include <algorithm>
 #include <array>
@@ -12,14 +12,14 @@
 #include "stream/records/event.h"
 #include "unwind/walk/frame.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 namespace {
 
 constexpr std::uint64_t kTogetherNs = 10'000'000;
 
 std::uint64_t hash_of(const Wait& wait, std::uint16_t misc) {
-  const std::array<std::uint64_t, 3> whose{std::uint64_t{wait.pid} << 32U | wait.tid, misc,
-                                           wait.lock};
+  const std::array<std::uint64_t, 5> whose{std::uint64_t{wait.pid} << 32U | wait.tid, misc,
+                                           wait.lock, wait.weight, wait.event};
   std::uint64_t hash = hash_bytes(text_of(wait.stack.chain), hash_bytes(text_of(whose)));
   for (const WokenBy& waker : wait.wakers) {
     const std::array<std::uint64_t, 2> by{hash, std::uint64_t{waker.pid} << 32U | waker.tid};
@@ -30,12 +30,14 @@ std::uint64_t hash_of(const Wait& wait, std::uint16_t misc) {
 
 }  // namespace
 
-perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks) {
+perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks, bool with_weights) {
   perf_event_attr attr = recorded;
   attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                      PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
   if (with_locks)
     attr.sample_type |= PERF_SAMPLE_ADDR;
+  if (with_weights)
+    attr.sample_type |= PERF_SAMPLE_WEIGHT;
   attr.read_format = 0;
   return attr;
 }
@@ -53,7 +55,12 @@ void WaitWriter::add(const Wait& wait) {
     held_[item->second].total_ns += wait.length_ns;
     return;
   }
-  Waits waits{keep(wait.pid, wait.tid, wait.stack, misc), wait.length_ns, wait.lock, {}};
+  Waits waits{keep(wait.pid, wait.tid, wait.stack, misc),
+              wait.length_ns,
+              wait.lock,
+              wait.weight,
+              wait.event,
+              {}};
   for (const WokenBy& by : wait.wakers)
     waits.wakers.push_back(keep(by.pid, by.tid, by.stack, by.stack.misc));
   held_.push_back(std::move(waits));
@@ -78,8 +85,8 @@ bool WaitWriter::is_same(const Waits& waits, const Wait& wait, std::uint16_t mis
   const auto is_by = [&](const Place& place, const WokenBy& by) {
     return is_at(place, by.pid, by.tid, by.stack);
   };
-  return waits.place.misc == misc && waits.lock == wait.lock &&
-         is_at(waits.place, wait.pid, wait.tid, wait.stack) &&
+  return waits.place.misc == misc && waits.lock == wait.lock && waits.weight == wait.weight &&
+         waits.event == wait.event && is_at(waits.place, wait.pid, wait.tid, wait.stack) &&
          std::equal(waits.wakers.begin(), waits.wakers.end(), wait.wakers.begin(),
                     wait.wakers.end(), is_by);
 }
@@ -92,8 +99,10 @@ void WaitWriter::reach(std::uint64_t now_ns) {
 void WaitWriter::flush(std::uint64_t now_ns) {
   for (const Waits& waits : held_) {
     for (std::size_t i = waits.wakers.size(); i-- > 0;)
-      write(waker_id_ + (i > 0 ? 1 : 0), waits.wakers[i], waits, now_ns);
-    write(id_, waits.place, waits, now_ns);
+      write(waker_id_ + (i > 0 ? 1 : 0), waits.wakers[i],
+            {0, waits.total_ns, 0, chain_of(waits.wakers[i])}, now_ns);
+    write(waits.event != 0 ? waits.event : id_, waits.place,
+          {waits.lock, waits.total_ns, waits.weight, chain_of(waits.place)}, now_ns);
   }
   held_.clear();
   chains_.clear();
@@ -101,7 +110,14 @@ void WaitWriter::flush(std::uint64_t now_ns) {
   until_ns_ = 0;
 }
 
-void WaitWriter::write(std::uint64_t id, const Place& place, const Waits& waits,
+void WaitWriter::write_sample(const Wait& sample) {
+  reach(sample.end_ns);
+  const Stack& stack = sample.stack;
+  write(sample.event, {sample.pid, sample.tid, stack.cpu, stack.misc, stack.ip, 0, 0},
+        {0, sample.length_ns, sample.weight, stack.chain}, sample.end_ns);
+}
+
+void WaitWriter::write(std::uint64_t id, const Place& place, const Rest& rest,
                        std::uint64_t time_ns) {
   processes_.insert(place.pid);
   builder_.begin(PERF_RECORD_SAMPLE, place.misc)
@@ -111,12 +127,14 @@ void WaitWriter::write(std::uint64_t id, const Place& place, const Waits& waits,
       .add(place.tid)
       .add(time_ns);
   if (with_locks_)
-    builder_.add(id == id_ ? waits.lock : 0);
+    builder_.add(rest.lock);
   builder_.add(place.cpu)
       .add(std::uint32_t{0})
-      .add(waits.total_ns)
-      .add(std::uint64_t{place.chain_size})
-      .add_bytes(text_of(chain_of(place)));
+      .add(rest.total_ns)
+      .add(std::uint64_t{rest.chain.size()})
+      .add_bytes(text_of(rest.chain));
+  if (with_weights_)
+    builder_.add(rest.weight);
   writer_.write(std::as_bytes(std::span(builder_.finish())));
 }
 
@@ -198,4 +216,4 @@ void ChainWriter::add_user_part(const unwind::StackOfKernel& stack,
   }
 }
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

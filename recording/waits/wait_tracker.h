@@ -13,10 +13,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "offcpu/options.h"
+#include "recording/waits/choice.h"
 #include "stream/records/sample.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 /// Returns numbers as a record holds them.
 inline std::string_view text_of(std::span<const std::uint64_t> numbers) {
@@ -46,10 +46,13 @@ struct Wait {
   /// The waker, the one that ended a wait of the waker meanwhile, and so on.  Valid until the
   /// receiver returns; empty: unknown.
   std::span<const WokenBy> wakers = {};
-  std::uint64_t lock = 0;  ///< as in unwind::SumKey
+  std::uint64_t lock = 0;    ///< as in unwind::SumKey
+  std::uint64_t weight = 0;  ///< see stream::WaitKind
+  std::uint64_t event = 0;   ///< an id; 0: a wait
 };
 
 struct WaitCounts {
+  std::uint64_t samples = 0;       ///< of CPU time, reported
   std::uint64_t waits = 0;         ///< reported
   std::uint64_t total_ns = 0;      ///< of these
   std::uint64_t unfinished = 0;    ///< of these
@@ -107,4 +110,4 @@ class WaitTracker {
   WaitCounts counts_;
 };
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

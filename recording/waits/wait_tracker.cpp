@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/wait_tracker.h"
+#include "recording/waits/wait_tracker.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace pe::offcpu {
+namespace pe::waits {
 namespace {
 
 /// The idle thread of a CPU, or a thread that is gone: the kernel has no number for it.
@@ -113,4 +113,4 @@ void WaitTracker::finish(std::uint64_t end_ns) {
     end_wait(threads_[tid], tid, end_ns, true);
 }
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

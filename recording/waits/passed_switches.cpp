@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/passed_switches.h"
+#include "recording/waits/passed_switches.h"
 
 #include <algorithm>
 #include <span>
@@ -9,7 +9,7 @@
 #include "stream/build_records.h"
 #include "stream/user_copy.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 perf_event_attr passed_layout(const perf_event_attr& layout) {
   perf_event_attr attr = layout;
@@ -30,7 +30,13 @@ void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKer
   if (sample.registers.empty())
     return;
   chain_.clear();
-  chains_.add_kernel_part(kernel_stack, chain_);
+  if (record.cookie == 0) {
+    chains_.add_kernel_part(kernel_stack, chain_);
+  } else if (!sample.kernel_stack.frames.empty()) {  // a sample of CPU time
+    chain_.push_back(PERF_CONTEXT_KERNEL);
+    const auto frames = sample.kernel_stack.frames;
+    chain_.insert(chain_.end(), frames.begin(), frames.end());
+  }
   const bool in_kernel = !chain_.empty();
   // The copy, padded to whole words.
   const std::size_t room = (sample.memory.size() + 7) / 8 * 8;
@@ -86,6 +92,8 @@ void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
 }
 
 Stack& PassedSwitches::place_of(const stream::Sample& sample) {
+  if (walking_.cookie != 0)
+    return sampled_;
   if (walking_.kind == unwind::kRecordPassedWaker) {
     constexpr std::size_t kMostWakers = 4096, kMostWords = std::size_t{1} << 20;
     waker_words_ += sample.callchain.size();
@@ -166,4 +174,4 @@ bool OwnProcesses::has(const stream::Record& record) {
   }
 }
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/wait_writer.h"
+#include "recording/waits/wait_writer.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>
@@ -9,8 +9,8 @@
 #include "support/memory_input.h"
 #include "support/string_output.h"
 
-using pe::offcpu::Stack;
-using pe::offcpu::WaitWriter;
+using pe::waits::Stack;
+using pe::waits::WaitWriter;
 
 BOOST_AUTO_TEST_SUITE(wait_writer)
 
@@ -22,7 +22,7 @@ constexpr std::uint64_t kId = 7, kWakerId = 8;
 struct Written {
   Written() {
     stream.write_header();
-    stream.write_attr(pe::offcpu::wait_attr({}), std::vector{kId, kWakerId, kWakerId + 1});
+    stream.write_attr(pe::waits::wait_attr({}), std::vector{kId, kWakerId, kWakerId + 1});
   }
   /// A wait of thread 5 that ended at `end_ns`.
   void add(std::uint64_t end_ns, std::uint64_t length_ns, std::uint64_t address,
@@ -33,7 +33,7 @@ struct Written {
   /// A wait of thread 5 that thread `waker` ended.
   void add_woken(std::uint64_t end_ns, std::uint64_t length_ns, std::uint32_t waker) {
     const Stack stack{.ip = 100, .misc = PERF_RECORD_MISC_KERNEL, .chain = {100, 2}};
-    const pe::offcpu::WokenBy by{
+    const pe::waits::WokenBy by{
         .pid = 6,
         .tid = waker,
         .stack = {.ip = waker, .misc = PERF_RECORD_MISC_KERNEL, .chain = {waker, 2}}};
@@ -76,13 +76,13 @@ BOOST_AUTO_TEST_CASE(the_waker_of_a_waker_comes_before_it) {
   Written w;
   const Stack stack{.ip = 100, .misc = PERF_RECORD_MISC_KERNEL, .chain = {100, 2}};
   const auto by = [](std::uint32_t tid) {
-    return pe::offcpu::WokenBy{
+    return pe::waits::WokenBy{
         .pid = 6,
         .tid = tid,
         .stack = {.ip = tid, .misc = PERF_RECORD_MISC_KERNEL, .chain = {tid}}};
   };
-  const pe::offcpu::WokenBy two[] = {by(60), by(70)};
-  const pe::offcpu::WokenBy others[] = {by(60), by(80)};
+  const pe::waits::WokenBy two[] = {by(60), by(70)};
+  const pe::waits::WokenBy others[] = {by(60), by(80)};
   w.waits.add({4, 5, kMillisecond, 10, stack, false, two});
   w.waits.add({4, 5, kMillisecond, 20, stack, false, others});
   w.waits.add({4, 5, kMillisecond, 30, stack, false, two});
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(waits_for_different_locks_are_different_samples) {
   pe::StringOutput out;
   pe::stream::StreamWriter stream(out);
   stream.write_header();
-  const perf_event_attr attr = pe::offcpu::wait_attr({}, true);
+  const perf_event_attr attr = pe::waits::wait_attr({}, true);
   stream.write_attr(attr, std::vector{kId});
   WaitWriter waits(stream, kId, 0, true);
   const Stack stack{.ip = 100, .misc = PERF_RECORD_MISC_USER, .chain = {100, 2}};

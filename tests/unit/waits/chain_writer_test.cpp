@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/wait_writer.h"
+#include "recording/waits/wait_writer.h"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,9 +13,9 @@
 #include "stream/records/event.h"
 #include "unwind/walk/frame.h"
 
-using pe::offcpu::ChainWriter;
 using pe::unwind::Frame;
 using pe::unwind::FrameSource;
+using pe::waits::ChainWriter;
 
 BOOST_AUTO_TEST_SUITE(chain_writer)
 

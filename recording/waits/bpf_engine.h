@@ -18,17 +18,17 @@
 #include <unordered_set>
 #include <vector>
 
-#include "offcpu/bpf/ordered_waits.h"
-#include "offcpu/bpf/passed_switches.h"
-#include "offcpu/bpf/stack_reader.h"
-#include "offcpu/engine.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/bpf/code_tables.h"
 #include "recording/counters/counters.h"
 #include "recording/stream/drain.h"
 #include "recording/stream/recorded_stream.h"
+#include "recording/waits/engine.h"
+#include "recording/waits/ordered_waits.h"
+#include "recording/waits/passed_switches.h"
+#include "recording/waits/stack_reader.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 class BpfEngine final : public Engine {
  public:
@@ -79,6 +79,9 @@ class BpfEngine final : public Engine {
   bool precede(const stream::Record& record);
   void take(const stream::Record& record);
   void walk_passed(std::uint64_t until_ns);
+  void hold_parts(const LateWait& wait, const unwind::EndedWait& ended);
+  void add_last_silence(const std::vector<unwind::Outstanding>& outstanding);
+  void hold_sample(const unwind::SampleRecord& taken, Stack stack);
   void read_sums();
   void add_unfinished();
   void publish();
@@ -93,7 +96,7 @@ class BpfEngine final : public Engine {
   /// Keeps the binaries of a process.
   void see(std::uint32_t pid);
   [[nodiscard]] perf_event_attr attr_of_waits() const {
-    return wait_attr(unwound_, choice_.only_locks);
+    return wait_attr(unwound_, choice_.only_locks, samplers_.has_value());
   }
   [[nodiscard]] std::vector<std::uint64_t> ids() const;
   [[nodiscard]] std::uint64_t first_id() const { return ids().front(); }
@@ -107,13 +110,15 @@ class BpfEngine final : public Engine {
   Budget& budget_;
   Object object_;
   recording::Counters counters_;
+  std::optional<recording::Counters> samplers_;  ///< of CPU time, if it is wanted
   std::vector<int> fds_;
   perf_event_attr layout_;   ///< of the kernel's records, and of forwarded switches
   perf_event_attr unwound_;  ///< of samples after their stacks are walked
   ScriptStacks scripts_;
   StackReader stacks_;
   SumIncreases increases_;
-  std::uint64_t next_reading_ns_ = 0, stopped_ns_ = 0, pass_began_ns_ = 0;
+  std::uint64_t next_reading_ns_ = 0, began_ns_ = 0, stopped_ns_ = 0, ended_ns_ = 0,
+                pass_began_ns_ = 0;
   std::unordered_set<std::uint32_t> threads_seen_;
   std::vector<pid_t> unreadable_;
   std::uint64_t lost_changes_ = 0;      ///< records of processes and mappings
@@ -121,4 +126,4 @@ class BpfEngine final : public Engine {
   std::optional<Recording> recording_;  ///< uses the members above
 };
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

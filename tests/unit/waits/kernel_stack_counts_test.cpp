@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/stack_reader.h"
+#include "recording/waits/stack_reader.h"
 
 #include <boost/test/unit_test.hpp>
 
@@ -8,9 +8,9 @@
 
 #include "unwind/walk/frame.h"
 
-using pe::offcpu::add_losses;
-using pe::offcpu::KernelStackCounts;
 using pe::unwind::StackCounts;
+using pe::waits::add_losses;
+using pe::waits::KernelStackCounts;
 using namespace pe::unwind;
 
 BOOST_AUTO_TEST_SUITE(kernel_stack_counts)

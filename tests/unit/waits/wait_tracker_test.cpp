@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/wait_tracker.h"
+#include "recording/waits/wait_tracker.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-using pe::offcpu::Wait;
-using pe::offcpu::WaitChoice;
-using pe::offcpu::WaitTracker;
+using pe::waits::Wait;
+using pe::waits::WaitChoice;
+using pe::waits::WaitTracker;
 
 BOOST_AUTO_TEST_SUITE(wait_tracker)
 

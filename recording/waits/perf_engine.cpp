@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/perf_engine.h"
+#include "recording/waits/perf_engine.h"
 
 #include <fmt/format.h>
 
@@ -11,15 +11,15 @@
 #include "base/byte_reader.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "offcpu/engine.h"
 #include "recording/counters/tracefs.h"
 #include "recording/own_process.h"
 #include "recording/probes/marks.h"
 #include "recording/stream/whole_stream.h"
+#include "recording/waits/engine.h"
 #include "stream/proc/own_rights.h"
 #include "stream/user_copy.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 namespace {
 
 constexpr const char* kSwitchTracepoint = "sched:sched_switch";
@@ -90,7 +90,7 @@ void PerfEngine::write_head() {
   stream::StreamWriter& writer = recording_->writer;
   writer.write_header();
   writer.write_attr(wait_attr(unwound_), ids_of_waits());
-  writer.write_event_name(first_id(), "offcpu");
+  writer.write_event_name(first_id(), stream::kWaitEvent);
   writer.write_event_unit(first_id(), "ns");
   for (const recording::OpenedEvent& event : counters_.events())
     if (event.is_mark && !event.ids.empty()) {
@@ -236,4 +236,4 @@ std::string PerfEngine::problem() const {
                                         stream::fix_of_unreadable_processes());
 }
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/passed_switches.h"
+#include "recording/waits/passed_switches.h"
 
 #include <boost/test/unit_test.hpp>
 
 #include "stream/stream_writer.h"
 
 using namespace pe;
-using offcpu::OwnProcesses;
+using waits::OwnProcesses;
 
 BOOST_AUTO_TEST_SUITE(own_processes)
 

@@ -20,28 +20,36 @@
 #include <unordered_set>
 #include <vector>
 
-#include "offcpu/wait_tracker.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/waits/wait_tracker.h"
 #include "stream/proc/kallsyms.h"
 #include "stream/stream_writer.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 /// Returns the layout of samples and trailers that WaitWriter writes; `recorded` is the layout of
-/// its event.  `with_locks`: they have the address of a lock.
-perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks = false);
+/// its event.  `with_locks`: they have the address of a lock.  `with_weights`: see
+/// stream::WaitKind.
+perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks = false,
+                          bool with_weights = false);
 
 class WaitWriter {
  public:
   /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers, and the next
   /// number that of the wakers of wakers.
   WaitWriter(stream::StreamWriter& writer, std::uint64_t id, std::uint64_t waker_id = 0,
-             bool with_locks = false)
-      : writer_(writer), id_(id), waker_id_(waker_id), with_locks_(with_locks) {}
+             bool with_locks = false, bool with_weights = false)
+      : writer_(writer),
+        id_(id),
+        waker_id_(waker_id),
+        with_locks_(with_locks),
+        with_weights_(with_weights) {}
 
   /// From now on each wait is a sample of its own, at the end of the wait.
   void keep_apart() noexcept { keeps_apart_ = true; }
   void add(const Wait& wait);
+  /// Writes a sample of CPU time, whose length is its period.
+  void write_sample(const Wait& sample);
   /// Time has reached `now_ns`: writes the waits if their 10 ms are over.
   void reach(std::uint64_t now_ns);
   /// Writes all waits.
@@ -62,7 +70,7 @@ class WaitWriter {
   struct Waits {
     Place place;
     std::uint64_t total_ns;
-    std::uint64_t lock;
+    std::uint64_t lock, weight, event;
     std::vector<Place> wakers;
   };
 
@@ -71,11 +79,16 @@ class WaitWriter {
     return std::span(chains_).subspan(place.chain_begin, place.chain_size);
   }
   [[nodiscard]] bool is_same(const Waits& waits, const Wait& wait, std::uint16_t misc) const;
-  void write(std::uint64_t id, const Place& place, const Waits& waits, std::uint64_t time_ns);
+  /// What a record has besides its place.
+  struct Rest {
+    std::uint64_t lock, total_ns, weight;
+    std::span<const std::uint64_t> chain;
+  };
+  void write(std::uint64_t id, const Place& place, const Rest& rest, std::uint64_t time_ns);
 
   stream::StreamWriter& writer_;
   std::uint64_t id_, waker_id_;
-  bool with_locks_;
+  bool with_locks_, with_weights_;
   bool keeps_apart_ = false;
   stream::RecordBuilder builder_;
   std::unordered_set<std::uint32_t> processes_;
@@ -113,4 +126,4 @@ class ChainWriter {
   std::unordered_map<std::uint64_t, Role> roles_;  ///< by return address
 };
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

@@ -13,14 +13,14 @@
 #include "base/cli/closing.h"
 #include "languages/common/script_frames.h"
 #include "languages/common/script_reader.h"
-#include "offcpu/wait_tracker.h"
-#include "offcpu/wait_writer.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/bpf/script_publisher.h"
+#include "recording/waits/wait_tracker.h"
+#include "recording/waits/wait_writer.h"
 #include "stream/records/sample.h"
 #include "unwind/stacks/stack_counts.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 // Counts how the stacks that the kernel has walked ended, and describes the losses for lack of
 // room.
@@ -93,6 +93,8 @@ class StackReader {
   StackReader(unwind::BpfObject& object, ScriptStacks& scripts, bool user_only)
       : object_(object), scripts_(scripts), is_user_only_(user_only) {}
 
+  /// Returns the stack of a sample of CPU time that the kernel has walked, and counts it.
+  [[nodiscard]] Stack stack_of(const unwind::Sample& sample);
   /// `time_ns` is when the wait ended.
   [[nodiscard]] Stack stack_of(const unwind::SumKey& key, std::uint64_t time_ns);
   /// Returns the stack of the waker with this place among the wakers of a wait, if user space has
@@ -110,7 +112,7 @@ class StackReader {
   [[nodiscard]] WokenBy waker(const unwind::Waker& waker, std::uint64_t time_ns,
                               std::uint64_t waits, const Stack* walked);
   [[nodiscard]] Stack with_user_part(std::vector<std::uint64_t> kernel_part, std::uint32_t pid,
-                                     std::uint32_t user_stack, std::uint64_t time_ns);
+                                     const unwind::StackOfKernel& user_part, std::uint64_t time_ns);
 
   unwind::BpfObject& object_;
   ScriptStacks& scripts_;
@@ -119,4 +121,4 @@ class StackReader {
   KernelStackCounts counts_;
 };
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

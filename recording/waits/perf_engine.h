@@ -9,15 +9,15 @@
 
 #include <unordered_set>
 
-#include "offcpu/engine.h"
-#include "offcpu/wait_writer.h"
 #include "recording/counters/counters.h"
 #include "recording/stream/drain.h"
 #include "recording/stream/recorded_stream.h"
+#include "recording/waits/engine.h"
+#include "recording/waits/wait_writer.h"
 #include "stream/records/sample.h"
 #include "stream/records/tracepoint.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 class PerfEngine final : public Engine {
  public:
@@ -78,4 +78,4 @@ class PerfEngine final : public Engine {
   std::uint64_t silent_threads_ = 0;  ///< target threads of which nothing was recorded
 };
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

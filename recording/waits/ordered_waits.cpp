@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/ordered_waits.h"
+#include "recording/waits/ordered_waits.h"
 
 #include <cstring>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "base/sort_in_steps.h"
 #include "stream/records/sample.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 void OrderedWaits::write_until(std::uint64_t until_ns) {
   write_older(until_ns);
@@ -17,6 +17,20 @@ void OrderedWaits::write_until(std::uint64_t until_ns) {
 void OrderedWaits::finish(std::uint64_t stopped_ns) {
   write_older(std::numeric_limits<std::uint64_t>::max());
   waits_.flush(stopped_ns);
+}
+
+void OrderedWaits::write_whole(std::uint64_t event, std::uint64_t began_ns, std::uint64_t ended_ns,
+                               std::uint64_t stopped_ns) {
+  began_ns = std::max(began_ns, begun_ns_);
+  if (!has_begun_ || ended_ns <= began_ns)
+    return;
+  const Stack nowhere{.misc = PERF_RECORD_MISC_USER};
+  waits_.write_sample({.pid = 0,
+                       .tid = 0,
+                       .end_ns = stopped_ns,
+                       .length_ns = ended_ns - began_ns,
+                       .stack = nowhere,
+                       .event = event});
 }
 
 void OrderedWaits::write_older(std::uint64_t until_ns) {
@@ -50,7 +64,10 @@ void OrderedWaits::write_record(std::uint64_t time_ns, const stream::Record& rec
   waits_.flush(time_ns);
   if (record.type == PERF_RECORD_COMM) {
     const auto comm = stream::parse_comm(record);
-    has_begun_ = has_begun_ || (comm && comm->is_exec && comm->pid == command_);
+    if (!has_begun_ && comm && comm->is_exec && comm->pid == command_) {
+      has_begun_ = true;
+      begun_ns_ = time_ns;
+    }
   }
   writer_.write(record.bytes);
 }
@@ -58,6 +75,14 @@ void OrderedWaits::write_record(std::uint64_t time_ns, const stream::Record& rec
 void OrderedWaits::write_wait(const LateWait& late) {
   if (!has_begun_)
     return;
+  const Wait wait{late.pid,           late.tid,    late.end_ns, late.length_ns, late.stack,
+                  late.is_unfinished, late.wakers, late.lock,   late.weight,    late.event};
+  if (late.is_sample) {
+    ++counts_.samples;
+    return waits_.write_sample(wait);
+  }
+  if (late.event != 0)  // a part of waits
+    return waits_.add(wait);
   counts_.waits += late.count;
   counts_.total_ns += late.length_ns;
   counts_.unfinished += late.is_unfinished ? 1 : 0;
@@ -66,8 +91,7 @@ void OrderedWaits::write_wait(const LateWait& late) {
     counts_.timeouts += late.wakers.front().tid == stream::kEndedByTimeout ? late.count : 0;
     counts_.signals += late.wakers.front().tid == stream::kEndedBySignal ? late.count : 0;
   }
-  waits_.add({late.pid, late.tid, late.end_ns, late.length_ns, late.stack, late.is_unfinished,
-              late.wakers, late.lock});
+  waits_.add(wait);
 }
 
 bool SumIncreases::Same::operator()(const unwind::SumKey& a,
@@ -101,4 +125,4 @@ std::vector<SumIncreases::KeyedSum> SumIncreases::take(std::span<const KeyedSum>
   return grown;
 }
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

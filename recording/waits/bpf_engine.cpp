@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/bpf_engine.h"
+#include "recording/waits/bpf_engine.h"
 
 #include <fmt/format.h>
 
@@ -13,14 +13,14 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "offcpu/engine.h"
 #include "recording/bpf/walk_limits.h"
 #include "recording/own_process.h"
 #include "recording/stream/whole_stream.h"
+#include "recording/waits/engine.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/own_rights.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 namespace {
 
 constexpr std::uint64_t kReadEveryNs = kNsPerSecond;
@@ -29,6 +29,9 @@ constexpr std::uint64_t kReadEveryNs = kNsPerSecond;
 /// after we have read them.  In a larger ring more of them would wait while programs start, and the
 /// kernel would forward more.
 constexpr std::size_t kRingBytes = std::size_t{16} << 20;
+
+/// A sample needs no haste.
+constexpr std::size_t kWakeupBytes = std::size_t{1} << 16;
 
 /// Returns the states as in LoadOptions::states.
 std::uint32_t state_mask(const WaitChoice& choice) {
@@ -53,6 +56,21 @@ recording::Request side_request(const recording::Request& asked) {
   request.ring_pages = asked.ring_pages;
   request.wakes_at_once = true;
   request.of_cpus_only = true;
+  return request;
+}
+
+/// Requests samples of CPU time: a clock's, because no interrupt may come while the kernel's
+/// programs handle a switch.
+recording::Request sample_request(const recording::Request& asked) {
+  recording::Request request;
+  request.events = {"cpu-clock"};
+  request.frequency_hz = asked.frequency_hz;
+  request.frequency_was_given = asked.frequency_was_given;
+  request.period = asked.period;
+  request.user_only = asked.user_only;
+  request.call_graph = recording::CallGraph::kAuto;
+  request.engine = recording::Engine::kBpf;
+  request.ring_pages = 1;  // its records are those of counters_, too
   return request;
 }
 
@@ -82,6 +100,8 @@ std::uint32_t most_wakers(const WaitChoice& choice) {
 
 /// An id that no counter has: the kernel assigns ids from 1 on.
 constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
+/// After those of the wakers.
+constexpr std::uint64_t kCpuId = kWakerId + 2, kSilenceId = kCpuId + 1;
 
 }  // namespace
 
@@ -94,7 +114,9 @@ BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
            .pass_on = [&engine](const stream::Record& record) { engine.take(record); },
            .before = [&engine](const stream::Record& record) { return engine.precede(record); }}),
       drain(stream, engine.layout_),
-      waits(writer, WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.only_locks),
+      waits(writer,
+            WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.only_locks,
+                       engine.samplers_.has_value()),
             engine.command()),
       tables(stream.history(), *engine.object_, objects::FileMatch::kSameInode,
              unwind::PackedImages::Limits::usual(), &engine.budget_),
@@ -120,10 +142,13 @@ BpfEngine::Object BpfEngine::load(const Options& options, const recording::Targe
        .with_held = options.choice.with_held,
        .only_targets = !target.is_everything,
        .pass_on = unwind::kPassUnfinished,
+       .with_times = options.with_cpu,
+       .with_samples = options.with_cpu,
        .min_ns = options.choice.min_ns,
        .max_ns = options.choice.max_ns,
        .states = state_mask(options.choice),
-       .ring_bytes = kRingBytes});
+       .ring_bytes = kRingBytes,
+       .wakeup_bytes = options.with_cpu ? kWakeupBytes : 0});
 }
 
 BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Object object,
@@ -146,6 +171,9 @@ BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Ob
                }),
       stacks_(*object_, scripts_, options.request.user_only) {
   fds_.push_back(object_->ring_fd());
+  object_->pause(true);
+  if (options.with_cpu)
+    samplers_.emplace(sample_request(options.request), sources_, object_.get());
 }
 
 /// Returns the ids of all counters, or one that represents them if there are none.
@@ -168,7 +196,11 @@ void BpfEngine::begin(Output& out) {
   add_targets();
   unreadable_ = recording::write_running(recording_->stream, counters_.layout(), sources_);
   publish();
+  began_ns_ = monotonic_ns();
+  if (samplers_)
+    samplers_->start();
   object_->attach_to_switches();
+  object_->pause(false);
   recording::keep_rights_to_record(true);
   next_reading_ns_ = monotonic_ns() + kReadEveryNs;
 }
@@ -191,7 +223,7 @@ void BpfEngine::write_head() {
   writer.write_header();
   const perf_event_attr attr = attr_of_waits();
   writer.write_attr(attr, ids());
-  writer.write_event_name(first_id(), choice_.with_held ? stream::kHeldEvent : "offcpu");
+  writer.write_event_name(first_id(), choice_.with_held ? stream::kHeldEvent : stream::kWaitEvent);
   writer.write_event_unit(first_id(), "ns");
   const auto declare = [&](std::uint64_t id, std::string_view name) {
     writer.write_attr(attr, std::vector{id});
@@ -203,6 +235,10 @@ void BpfEngine::write_head() {
                                                                             : stream::kWakerEvent);
   if (choice_.with_wakers)
     declare(kWakerId + 1, stream::kEarlierWakerEvent);
+  if (samplers_) {
+    declare(kCpuId, stream::kCpuEvent);
+    declare(kSilenceId, stream::kSilenceEvent);
+  }
   recording::write_origin(writer, "bpf");
 }
 
@@ -282,13 +318,34 @@ void BpfEngine::read_ring() {
     budget_.look(monotonic_ns());
     if (const auto& record = sample.record; record.kind == unwind::kRecordScript)
       return scripts_.name(record, object_->stack(record.user_stack));
+    if (sample.record.cookie != 0 && sample.registers.empty())
+      return hold_sample(sample.record, stacks_.stack_of(sample));
     recording_->passed.hold(sample, object_->stack(sample.record.kernel_stack));
   });
+}
+
+/// Holds a sample of CPU time.
+void BpfEngine::hold_sample(const unwind::SampleRecord& taken, Stack stack) {
+  if (!is_wanted(taken.tid))
+    return;
+  threads_seen_.insert(taken.tid);
+  see(taken.tgid);
+  recording_->waits.hold({.end_ns = taken.time_ns,
+                          .pid = taken.tgid,
+                          .tid = taken.tid,
+                          .length_ns = taken.period,
+                          .count = 1,
+                          .stack = std::move(stack),
+                          .weight = taken.running,
+                          .event = kCpuId,
+                          .is_sample = true});
 }
 
 void BpfEngine::stop() {
   stopped_ns_ = monotonic_ns();
   object_->detach();
+  if (samplers_)
+    samplers_->stop();
   counters_.stop();
 }
 
@@ -302,6 +359,8 @@ void BpfEngine::finish() {
   if (!choice_.with_held)
     add_unfinished();
   recording_->waits.finish(stopped_ns_);
+  if (samplers_)
+    recording_->waits.write_whole(kSilenceId, began_ns_, ended_ns_, stopped_ns_);
   if (!choice_.with_held)
     silent_threads_ = count_silent_threads(target_, [this](std::uint32_t tid) {
       return !is_wanted(tid) || threads_seen_.contains(tid);
@@ -318,9 +377,14 @@ void BpfEngine::finish() {
 /// Handles a record of a process, or a forwarded switch, in the order of time.
 void BpfEngine::take(const stream::Record& record) {
   if (record.is_sample()) {
-    if (const auto sample = stream::parse_sample(record, unwound_))
-      scripts_.merge(sample->pid, object_->stack(recording_->passed.walking().user_stack),
-                     sample->time_ns, recording_->passed.take(*sample, record.misc));
+    const auto sample = stream::parse_sample(record, unwound_);
+    if (!sample)
+      return;
+    const unwind::SampleRecord taken = recording_->passed.walking();
+    Stack& stack = recording_->passed.take(*sample, record.misc);
+    scripts_.merge(sample->pid, object_->stack(taken.user_stack), sample->time_ns, stack);
+    if (taken.cookie != 0)
+      hold_sample(taken, std::move(stack));
     return;
   }
   // These records do not mean lost samples, and no reader may count them as such.
@@ -345,9 +409,10 @@ void BpfEngine::walk_passed(std::uint64_t until_ns) {
         const auto walked = [&](std::size_t place, const unwind::Waker& waker) {
           return recording_->passed.waker_stack(waker.tid, ended.copied_ns[place]);
         };
-        recording_->waits.hold({end_ns, key.tgid, key.tid, end_ns - ended.since_ns, 1,
-                                stack_of_wait(key, ended.since_ns, end_ns), false,
-                                see_wakers(key.waker, end_ns, 1, walked), key.lock});
+        hold_parts({end_ns, key.tgid, key.tid, end_ns - ended.since_ns, 1,
+                    stack_of_wait(key, ended.since_ns, end_ns), false,
+                    see_wakers(key.waker, end_ns, 1, walked), key.lock},
+                   ended);
       });
 }
 
@@ -380,7 +445,8 @@ void BpfEngine::read_sums() {
     stacks_.count(key.user_stack, sum.count);
     recording_->waits.hold({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count,
                             stacks_.stack_of(key, sum.last_ns), false,
-                            see_wakers(key.waker, sum.last_ns, sum.count), key.lock});
+                            see_wakers(key.waker, sum.last_ns, sum.count), key.lock, key.kind,
+                            key.is_elapsed != 0 ? kSilenceId : 0});
   }
 }
 
@@ -394,8 +460,62 @@ std::vector<WokenBy> BpfEngine::see_wakers(std::uint32_t number, std::uint64_t t
   return wakers;
 }
 
+/// Holds the parts of a wait that was forwarded: until its thread was woken, and then for a CPU;
+/// then the same of the time in which no thread ran.
+void BpfEngine::hold_parts(const LateWait& wait, const unwind::EndedWait& ended) {
+  if (!samplers_)
+    return recording_->waits.hold(wait);
+  const auto hold = [&](std::uint64_t from_ns, std::uint64_t to_ns, unsigned kind,
+                        std::uint64_t event) {
+    if (from_ns >= to_ns)
+      return;
+    LateWait part = wait;
+    part.end_ns = to_ns;
+    part.length_ns = to_ns - from_ns;
+    part.weight = kind;
+    part.event = event;
+    recording_->waits.hold(std::move(part));
+  };
+  const auto hold_from = [&](std::uint64_t from_ns, std::uint64_t event) {
+    from_ns = std::min(from_ns, wait.end_ns);
+    const std::uint64_t woken_ns = std::clamp(ended.woken_ns, from_ns, wait.end_ns);
+    hold(from_ns, woken_ns, ended.key.kind, event);
+    hold(woken_ns, wait.end_ns, unwind::kWaitReady, event);
+  };
+  hold_from(ended.since_ns, 0);
+  if (ended.silent_ns != 0)
+    hold_from(ended.silent_ns, kSilenceId);
+}
+
+/// Holds the time at the end in which no thread has run, as one of the wait that began it.  If all
+/// threads have ended, the recording's time ended with them.
+void BpfEngine::add_last_silence(const std::vector<unwind::Outstanding>& outstanding) {
+  ended_ns_ = stopped_ns_;
+  const std::uint64_t silent_ns = samplers_ ? object_->silent_since_ns() : 0;
+  if (silent_ns == 0 || silent_ns >= stopped_ns_)
+    return;
+  const auto last = std::ranges::max_element(outstanding, {}, &unwind::Outstanding::since_ns);
+  if (last == outstanding.end()) {
+    ended_ns_ = silent_ns;
+    return;
+  }
+  recording_->waits.hold({stopped_ns_,
+                          last->key.tgid,
+                          last->key.tid,
+                          stopped_ns_ - silent_ns,
+                          1,
+                          stack_of_wait(last->key, last->since_ns, stopped_ns_),
+                          true,
+                          {},
+                          last->key.lock,
+                          last->key.kind,
+                          kSilenceId});
+}
+
 void BpfEngine::add_unfinished() {
-  for (const auto& [key, since_ns] : object_->read_outstanding()) {
+  const std::vector<unwind::Outstanding> all = object_->read_outstanding();
+  add_last_silence(all);
+  for (const auto& [key, since_ns] : all) {
     const std::uint64_t length_ns = stopped_ns_ - std::min(stopped_ns_, since_ns);
     if (!is_wanted(key.tid) || length_ns < choice_.min_ns || length_ns > choice_.max_ns)
       continue;
@@ -409,7 +529,8 @@ void BpfEngine::add_unfinished() {
                             stack_of_wait(key, since_ns, stopped_ns_),
                             true,
                             {},
-                            key.lock});
+                            key.lock,
+                            key.kind});
   }
 }
 
@@ -452,4 +573,4 @@ std::string BpfEngine::problem() const {
                                         stream::fix_of_unreadable_processes());
 }
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

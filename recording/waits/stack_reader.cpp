@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/stack_reader.h"
+#include "recording/waits/stack_reader.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "recording/stream/synthesize.h"
 #include "unwind/walk/frame.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 namespace {
 
 constexpr double kNanosecond = 1e-9;
@@ -163,7 +163,8 @@ WokenBy StackReader::waker(const unwind::Waker& waker, std::uint64_t time_ns, st
   }
   if (by.pid != 0)
     count(waker.user_stack, waits);
-  by.stack = with_user_part(std::move(chain), by.pid, by.pid == 0 ? 0 : waker.user_stack, time_ns);
+  by.stack = with_user_part(std::move(chain), by.pid,
+                            object_.stack(by.pid == 0 ? 0 : waker.user_stack), time_ns);
   return by;
 }
 
@@ -172,18 +173,31 @@ void StackReader::count(std::uint32_t user_stack, std::uint64_t times) {
     counts_.add(object_.stack(user_stack), times);
 }
 
+Stack StackReader::stack_of(const unwind::Sample& sample) {
+  std::vector<std::uint64_t> chain;
+  if (!sample.kernel_stack.frames.empty())
+    chain.push_back(PERF_CONTEXT_KERNEL);
+  chain.insert(chain.end(), sample.kernel_stack.frames.begin(), sample.kernel_stack.frames.end());
+  if (!sample.stack.frames.empty())
+    counts_.add(sample.stack, 1);
+  const unwind::SampleRecord& record = sample.record;
+  Stack stack = with_user_part(std::move(chain), record.tgid, sample.stack, record.time_ns);
+  stack.ip = record.ip;
+  stack.cpu = record.cpu;
+  return stack;
+}
+
 Stack StackReader::stack_of(const unwind::SumKey& key, std::uint64_t time_ns) {
   std::vector<std::uint64_t> chain;
   chains_.add_kernel_part(object_.stack(key.kernel_stack), chain);
-  return with_user_part(std::move(chain), key.tgid, key.user_stack, time_ns);
+  return with_user_part(std::move(chain), key.tgid, object_.stack(key.user_stack), time_ns);
 }
 
 Stack StackReader::with_user_part(std::vector<std::uint64_t> kernel_part, std::uint32_t pid,
-                                  std::uint32_t user_stack, std::uint64_t time_ns) {
+                                  const unwind::StackOfKernel& user_part, std::uint64_t time_ns) {
   Stack stack{.chain = std::move(kernel_part)};
   stack.misc = stack.chain.empty() ? PERF_RECORD_MISC_USER : PERF_RECORD_MISC_KERNEL;
-  if (user_stack != 0) {
-    const unwind::StackOfKernel user_part = object_.stack(user_stack);
+  if (!user_part.frames.empty()) {
     ChainWriter::add_user_part(user_part, stack.chain);
     stack.misc |= stream::misc_of_walk(user_part.stop == unwind::kStopEndOfStack);
     scripts_.merge(pid, user_part, time_ns, stack);
@@ -192,4 +206,4 @@ Stack StackReader::with_user_part(std::vector<std::uint64_t> kernel_part, std::u
   return stack;
 }
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

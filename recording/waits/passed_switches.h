@@ -16,15 +16,15 @@
 #include <utility>
 #include <vector>
 
-#include "offcpu/wait_tracker.h"
-#include "offcpu/wait_writer.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/request.h"
 #include "recording/stream/recorded_stream.h"
+#include "recording/waits/wait_tracker.h"
+#include "recording/waits/wait_writer.h"
 #include "stream/records/sample.h"
 #include "stream/stream_writer.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 /// Returns `layout` for samples that carry such a switch.
 perf_event_attr passed_layout(const perf_event_attr& layout);
@@ -89,6 +89,7 @@ class PassedSwitches {
   stream::RecordBuilder builder_;
   std::vector<std::uint64_t> chain_;
   std::vector<Held> held_;
+  Stack sampled_;                                                    ///< of a sample of CPU time
   std::unordered_map<std::uint32_t, Waiting> waiting_;               ///< by tid
   std::map<std::pair<std::uint64_t, std::uint32_t>, Stack> wakers_;  ///< by time and tid
   std::size_t waker_words_ = 0;                                      ///< of their chains
@@ -113,4 +114,4 @@ class OwnProcesses {
   std::unordered_set<std::uint32_t> pids_;
 };
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

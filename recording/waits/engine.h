@@ -13,12 +13,12 @@
 #include "base/budget.h"
 #include "base/cli/closing.h"
 #include "base/io/output.h"
-#include "offcpu/options.h"
-#include "offcpu/wait_tracker.h"
 #include "recording/request.h"
+#include "recording/waits/choice.h"
+#include "recording/waits/wait_tracker.h"
 #include "unwind/stacks/stack_counts.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
 class Engine {
  public:
@@ -80,4 +80,4 @@ std::uint64_t count_silent_threads(const recording::Target& target,
 /// Adds "1 thread of which no wait ended …", if there is any.
 void describe_silent_threads(std::uint64_t count, Closing& closing);
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits

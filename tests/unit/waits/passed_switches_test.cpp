@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/passed_switches.h"
+#include "recording/waits/passed_switches.h"
 
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -10,8 +10,8 @@
 #include "support/string_output.h"
 
 using namespace pe;
-using offcpu::PassedSwitches;
 using unwind::SampleRecord;
+using waits::PassedSwitches;
 
 BOOST_AUTO_TEST_SUITE(passed_switches)
 
@@ -103,12 +103,12 @@ struct Engine {
     return text;
   }
 
-  perf_event_attr layout = offcpu::passed_layout(side_layout());
+  perf_event_attr layout = waits::passed_layout(side_layout());
   StringOutput out;
   stream::StreamWriter writer{out};
   Budget budget;
   recording::RecordedStream stream;
-  offcpu::ChainWriter chains;
+  waits::ChainWriter chains;
   PassedSwitches passed{stream, layout, kId, chains};
   std::vector<std::uint64_t> registers = std::vector<std::uint64_t>(17);
   std::vector<std::byte> memory = std::vector<std::byte>(64);
@@ -134,12 +134,12 @@ struct HeldSample {
       sample = stream::parse_sample(stream::view_record(std::as_bytes(std::span(bytes))), layout);
   }
 
-  perf_event_attr layout = offcpu::passed_layout(side_layout());
+  perf_event_attr layout = waits::passed_layout(side_layout());
   StringOutput out;
   stream::StreamWriter writer{out};
   Budget budget;
   recording::RecordedStream stream;
-  offcpu::ChainWriter chains;
+  waits::ChainWriter chains;
   std::string bytes;
   std::uint16_t misc = 0;
   std::optional<stream::Sample> sample;
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(a_waker_has_its_stack_of_that_time_and_keeps_the_one_of_its
   engine.leave(wakes_at(130, 44), 0x4000);
   engine.walk(kAlways);
   const auto ip_at = [&](std::uint64_t time_ns, std::uint32_t tid) {
-    const offcpu::Stack* stack = engine.passed.waker_stack(tid, time_ns);
+    const waits::Stack* stack = engine.passed.waker_stack(tid, time_ns);
     return stack != nullptr ? stack->ip : 0;
   };
   BOOST_TEST(ip_at(120, 44) == 0x2000U);

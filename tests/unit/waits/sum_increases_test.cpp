@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "offcpu/bpf/ordered_waits.h"
+#include "recording/waits/ordered_waits.h"
 
 #include <boost/test/unit_test.hpp>
 
 #include <string>
 #include <vector>
 
-using pe::offcpu::SumIncreases;
 using pe::unwind::SumKey;
+using pe::waits::SumIncreases;
 using KeyedSum = SumIncreases::KeyedSum;
 
 BOOST_AUTO_TEST_SUITE(sum_increases)
@@ -21,6 +21,8 @@ SumKey key_of(std::uint32_t tid) {
           .kernel_stack = 3,
           .waker = 0,
           .state = 1,
+          .kind = 0,
+          .is_elapsed = 0,
           .program = 4,
           .lock = 0};
 }

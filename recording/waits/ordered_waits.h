@@ -18,15 +18,15 @@
 #include <vector>
 
 #include "base/hash_bytes.h"
-#include "offcpu/wait_tracker.h"
-#include "offcpu/wait_writer.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/waits/wait_tracker.h"
+#include "recording/waits/wait_writer.h"
 #include "stream/ordered_reader.h"
 #include "stream/stream_writer.h"
 
-namespace pe::offcpu {
+namespace pe::waits {
 
-/// Waits of a thread on a stack.
+/// Waits of a thread on a stack, or a sample of its CPU time.
 struct LateWait {
   std::uint64_t end_ns;
   std::uint32_t pid, tid;
@@ -35,6 +35,9 @@ struct LateWait {
   bool is_unfinished = false;
   std::vector<WokenBy> wakers = {};  ///< as in Wait
   std::uint64_t lock = 0;            ///< as in unwind::SumKey
+  std::uint64_t weight = 0;          ///< as in Wait
+  std::uint64_t event = 0;           ///< likewise
+  bool is_sample = false;            ///< of CPU time
 };
 
 class OrderedWaits {
@@ -63,6 +66,10 @@ class OrderedWaits {
   void write_until(std::uint64_t until_ns);
   /// Everything has arrived, and recording stopped at `stopped_ns`.
   void finish(std::uint64_t stopped_ns);
+  /// Writes the time from the start of the program, or from `began_ns`, to `ended_ns` as a sample
+  /// of pid 0 at `stopped_ns`.
+  void write_whole(std::uint64_t event, std::uint64_t began_ns, std::uint64_t ended_ns,
+                   std::uint64_t stopped_ns);
   [[nodiscard]] const WaitCounts& counts() const noexcept { return counts_; }
   /// See WaitWriter::processes().
   [[nodiscard]] const std::unordered_set<std::uint32_t>& processes() const noexcept {
@@ -78,7 +85,8 @@ class OrderedWaits {
   WaitWriter waits_;
   std::optional<std::uint32_t> command_;
   std::function<void()> look_ = [] {};
-  bool has_begun_;  ///< whether the program of the command has started
+  bool has_begun_;              ///< whether the program of the command has started
+  std::uint64_t begun_ns_ = 0;  ///< when it did; 0: there is no command
   std::vector<LateWait> late_;
   stream::HeldRecords records_;
   std::uint64_t written_until_ns_ = 0;
@@ -108,4 +116,4 @@ class SumIncreases {
   boost::unordered_flat_map<unwind::SumKey, unwind::Sum, Hash, Same> known_;
 };
 
-}  // namespace pe::offcpu
+}  // namespace pe::waits
