@@ -33,13 +33,17 @@ class WaitSource final : public recording::Source {
   [[nodiscard]] std::vector<int> fds() const override { return engine_->fds(); }
   std::optional<std::uint64_t> pass() override { return engine_->pass(); }
   [[nodiscard]] std::string progress() const override {
-    return plural(engine_->counts().waits, options_.choice.with_held ? "hold" : "wait");
+    return plural(engine_->counts().waits, noun());
   }
   void stop() override { engine_->stop(); }
   Closing finish(recording::Ended ended) override;
   [[nodiscard]] std::optional<std::string> why_empty() override;
 
  private:
+  /// With --held, only names of functions show which releases are of mutexes: stackfold knows them.
+  [[nodiscard]] std::string_view noun() const {
+    return options_.choice.with_held ? "futex release" : "wait";
+  }
   [[nodiscard]] Closing closing() const;
 
   const Options& options_;
@@ -90,26 +94,25 @@ Closing WaitSource::closing() const {
   constexpr double kNanosecond = 1e-9;
   Closing closing;
   const bool is_held = options_.choice.with_held;
-  const std::string_view noun = is_held ? "hold" : "wait";
-  const std::string_view passed = is_held ? "held" : "waited";
+  // The time between a wait and a release is a time of holding only if the futex is a mutex.
   const std::string seconds =
-      fmt::format("{:.3f}", static_cast<double>(counts.total_ns) * kNanosecond);
+      is_held ? "" : fmt::format("{:.3f}", static_cast<double>(counts.total_ns) * kNanosecond);
   const std::string summary =
       recording::summarize(closing,
-                           {.noun = noun,
-                            .name = is_held ? "holds" : "waits",
+                           {.noun = noun(),
+                            .name = is_held ? "releases" : "waits",
                             .count = counts.waits,
                             .lost = engine_->lost(),
                             .stacks = stacks,
-                            .more = fmt::format(", {} s {}", seconds, passed)},
+                            .more = is_held ? "" : fmt::format(", {} s waited", seconds)},
                            session_.cost());
-  closing.figure(is_held ? "held_seconds" : "waited_seconds", seconds);
+  closing.figure("waited_seconds", seconds);
   closing.figure("threads", engine_->threads());
   if (counts.waits > 0)
     closing.summary = summary;
   const auto doubt = [&](std::uint64_t count, std::string_view what, std::string_view fix) {
     if (count > 0)
-      closing.doubt(plural(count, noun) + std::string(what), fix);
+      closing.doubt(plural(count, noun()) + std::string(what), fix);
   };
   const std::string_view room = engine_->fix_of_losses();
   doubt(counts.stackless, " without a stack", room);
