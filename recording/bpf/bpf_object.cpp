@@ -164,7 +164,7 @@ class LoadedObject final : public BpfObject {
   [[nodiscard]] int ring_fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
   std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) override;
   std::vector<KeyedSum> read_sums() override;
-  std::vector<Outstanding> read_outstanding() override;
+  std::vector<Outstanding> take_outstanding() override;
   [[nodiscard]] StackOfKernel stack(std::uint32_t number) const override;
   [[nodiscard]] std::vector<Waker> wakers(std::uint32_t number) const override;
   [[nodiscard]] Counts counts() const override;
@@ -357,7 +357,7 @@ std::vector<KeyedSum> LoadedObject::read_sums() {
   return all;
 }
 
-std::vector<Outstanding> LoadedObject::read_outstanding() {
+std::vector<Outstanding> LoadedObject::take_outstanding() {
   const Link link = attach(skeleton_->progs.on_each_task);
   const Fd in(bpf_iter_create(bpf_link__fd(link.get())));
   if (!in)
@@ -367,7 +367,7 @@ std::vector<Outstanding> LoadedObject::read_outstanding() {
   std::size_t filled = 0;
   for (;;) {
     const ssize_t got = ::read(in.get(), buffer.data() + filled, buffer.size() - filled);
-    if (got < 0 && errno == EINTR)
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))  // EAGAIN: kRepeat
       continue;
     if (got < 0)
       throw_errno("eBPF: tasks", errno);

@@ -143,8 +143,10 @@ class BpfObject : public TableStore {
   /// Returns the sums since attaching, of switches that have ended.  While switches continue, sums
   /// that are added during the call may be missing.  Throws Error.
   virtual std::vector<KeyedSum> read_sums() = 0;
-  /// Returns the threads that are off their CPUs now, and whose leaving was counted.  Throws Error.
-  virtual std::vector<Outstanding> read_outstanding() = 0;
+  /// Returns the threads that are off their CPUs now, and whose leaving was counted.  The ends of
+  /// these waits will not be counted.  Call it before detach(): a thread that ends takes its wait
+  /// with it.  Throws Error.
+  virtual std::vector<Outstanding> take_outstanding() = 0;
   /// Returns a stack by its number; empty for 0, and for a number that is not a stack's.  The
   /// frames live as long as this object.
   [[nodiscard]] virtual StackOfKernel stack(std::uint32_t number) const = 0;

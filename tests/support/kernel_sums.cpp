@@ -78,7 +78,7 @@ void print_sums(unwind::BpfObject& object, const std::string& text, std::uint32_
   fmt::print("incomplete {}\nin_kernel {}\n", incomplete, with_kernel_stack);
   const std::uint64_t now = testing::now_ns();
   std::uint64_t outstanding = 0, ns = 0;
-  for (const auto& thread : object.read_outstanding())
+  for (const auto& thread : object.take_outstanding())
     if (thread.key.tgid == pid) {
       ++outstanding;
       ns += now - thread.since_ns;

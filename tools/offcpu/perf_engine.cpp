@@ -184,14 +184,16 @@ void PerfEngine::take_loss(const stream::Record& record) {
 
 /// Writes every other record to the stream, after the waits before it.
 void PerfEngine::take_change(const stream::Record& record) {
-  recording_->waits.flush(stream::time_of(record, layout_));
+  const std::uint64_t time_ns = stream::time_of(record, layout_);
   if (record.type == PERF_RECORD_FORK || record.type == PERF_RECORD_EXIT) {
     if (const auto task = stream::parse_task(record))
-      record.type == PERF_RECORD_FORK ? tracker_.forked(task->tid) : tracker_.ended(task->tid);
+      record.type == PERF_RECORD_FORK ? tracker_.forked(task->tid)
+                                      : tracker_.ended(task->tid, time_ns);
   } else if (record.type == PERF_RECORD_COMM) {
     if (const auto comm = stream::parse_comm(record); comm && comm->is_exec)
       tracker_.began_program(comm->tid);
   }
+  recording_->waits.flush(time_ns);
   recording_->writer.write(record.bytes);
 }
 

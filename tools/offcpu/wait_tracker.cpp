@@ -88,7 +88,9 @@ void WaitTracker::end_wait(Thread& thread, std::uint32_t tid, std::uint64_t end_
 
 void WaitTracker::forked(std::uint32_t tid) { threads_[tid] = {.phase = Phase::kNew, .stack = {}}; }
 
-void WaitTracker::ended(std::uint32_t tid) {
+void WaitTracker::ended(std::uint32_t tid, std::uint64_t time_ns) {
+  if (Thread& thread = threads_[tid]; thread.phase == Phase::kWaiting)
+    end_wait(thread, tid, time_ns, false);
   threads_[tid] = {.phase = Phase::kEnded, .stack = {}};
 }
 

@@ -71,7 +71,7 @@ class WaitTracker {
   void switched(const stream::SwitchRecord& change);
   /// Threads that start, end, or start another program.
   void forked(std::uint32_t tid);
-  void ended(std::uint32_t tid);
+  void ended(std::uint32_t tid, std::uint64_t time_ns);
   void began_program(std::uint32_t tid);
   /// Switches up to `until_ns` may be missing.
   void lost_switches(std::uint64_t until_ns);

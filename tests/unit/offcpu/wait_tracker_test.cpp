@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_wait_goes_on_until_the_recording_ends) {
 
 BOOST_AUTO_TEST_CASE(a_thread_that_has_ended_does_not_wait) {
   Tracked t;
-  t.tracker.ended(7);
+  t.tracker.ended(7, 5);
   t.sample(7, 1);
   t.out(7, 10);  // the last time
   t.tracker.finish(100);
@@ -127,9 +127,19 @@ BOOST_AUTO_TEST_CASE(a_thread_that_has_ended_does_not_wait) {
   BOOST_TEST(t.tracker.counts().began_before == 0u);
 }
 
+// The recorder stops its counters one after the other.  That of switches may stop first.
+BOOST_AUTO_TEST_CASE(a_wait_whose_end_was_not_recorded_ends_with_its_thread) {
+  Tracked t;
+  t.sample(7, 100);
+  t.out(7, 10);
+  t.tracker.ended(7, 90);
+  t.tracker.finish(100);
+  BOOST_TEST(t.text == "7:80@100");
+}
+
 BOOST_AUTO_TEST_CASE(a_thread_that_begins_a_program_takes_the_number_of_the_first) {
   Tracked t;
-  t.tracker.ended(7);
+  t.tracker.ended(7, 5);
   t.tracker.began_program(7);
   t.out(7, 10);
   t.in(7, 20);

@@ -288,6 +288,8 @@ void BpfEngine::read_ring() {
 
 void BpfEngine::stop() {
   stopped_ns_ = monotonic_ns();
+  if (!choice_.with_held)
+    unfinished_ = object_->take_outstanding();
   object_->detach();
   counters_.stop();
 }
@@ -395,9 +397,10 @@ std::vector<WokenBy> BpfEngine::see_wakers(std::uint32_t number, std::uint64_t t
 }
 
 void BpfEngine::add_unfinished() {
-  for (const auto& [key, since_ns] : object_->read_outstanding()) {
+  for (const auto& [key, since_ns] : unfinished_) {
     const std::uint64_t length_ns = stopped_ns_ - std::min(stopped_ns_, since_ns);
-    if (!is_wanted(key.tid) || length_ns < choice_.min_ns || length_ns > choice_.max_ns)
+    if (!is_wanted(key.tid) || length_ns == 0 || length_ns < choice_.min_ns ||
+        length_ns > choice_.max_ns)
       continue;
     threads_seen_.insert(key.tid);
     see(key.tgid);

@@ -114,6 +114,7 @@ class BpfEngine final : public Engine {
   StackReader stacks_;
   SumIncreases increases_;
   std::uint64_t next_reading_ns_ = 0, stopped_ns_ = 0, pass_began_ns_ = 0;
+  std::vector<unwind::Outstanding> unfinished_;  ///< waits of the moment of stop()
   std::unordered_set<std::uint32_t> threads_seen_;
   std::vector<pid_t> unreadable_;
   std::uint64_t lost_changes_ = 0;      ///< records of processes and mappings
