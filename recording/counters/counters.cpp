@@ -73,8 +73,9 @@ Counters::Counters(Request request, Target target, BpfEngine* engine)
       throw Error(
           fmt::format("rings of {} pages per CPU exceed the lock limit, which all recordings of a "
                       "user share: raise kernel.perf_event_mlock_kb or ulimit -l{}",
-                      plan_.pages, request_.ring_pages ? ", or lower --mmap-pages" : ""));
+                      plan_.pages, plan_.pages > 1 ? ", or lower --mmap-pages" : ""));
     plan_ = *smaller;
+    is_at_lock_limit_ = true;
     forget_all();
   }
   if (std::all_of(counters_.begin(), counters_.end(), [](auto& c) { return c.is_of_cpu; }) ||

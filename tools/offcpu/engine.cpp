@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "offcpu/bpf/bpf_engine.h"
 #include "offcpu/perf_engine.h"
+#include "recording/abilities.h"
 #include "stream/proc/maps.h"
 
 namespace pe::offcpu {
@@ -18,8 +19,9 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
                                     Budget& budget,
                                     const std::function<void(const std::string&)>& note) {
   if (options.engine == EngineChoice::kPerf)
-    return std::make_unique<PerfEngine>(options, target, budget,
-                                        BpfEngine::why_unable(target).empty());
+    return std::make_unique<PerfEngine>(
+        options, target, budget,
+        BpfEngine::why_unable(target).empty() && recording::why_no_bpf().empty());
   const auto& choice = options.choice;
   const bool is_wanted =
       options.engine == EngineChoice::kBpf || choice.with_wakers || choice.only_locks;

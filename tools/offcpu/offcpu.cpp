@@ -85,7 +85,8 @@ std::optional<std::string> WaitSource::why_empty() {
   return recording::why_no_waits(
       session_.activity(), {.request = options_.request,
                             .program = session_.child() != nullptr ? options_.command.front() : "",
-                            .lost = engine_->lost()});
+                            .lost = engine_->lost(),
+                            .fix_of_losses = engine_->fix_of_losses()});
 }
 
 Closing WaitSource::closing() const {
@@ -114,7 +115,7 @@ Closing WaitSource::closing() const {
     if (count > 0)
       closing.doubt(plural(count, noun()) + std::string(what), fix);
   };
-  const std::string_view room = engine_->fix_of_losses();
+  const std::string room = engine_->fix_of_losses();
   doubt(counts.stackless, " without a stack", room);
   doubt(counts.stateless, " left out because their state was lost", room);
   doubt(counts.dropped, " dropped where records were lost", room);

@@ -44,6 +44,8 @@ PerfEngine::PerfEngine(const Options& options, const recording::Target& target, 
       layout_(counters_.layout()),
       unwound_(layout_),
       tracker_(options.choice, [this](const Wait& wait) { recording_->waits.add(wait); }) {
+  if (std::ranges::any_of(counters_.events(), &recording::OpenedEvent::is_denied))
+    tracker_.expect_no_stacks();
   if (!options.choice.states.empty())
     state_field_ = recording::tracepoint_field(kSwitchTracepoint, "prev_state");
 }
@@ -211,8 +213,8 @@ std::string_view PerfEngine::fix_of_cuts() const {
                       : "copies cannot be larger";
 }
 
-std::string_view PerfEngine::fix_of_losses() const {
-  return may_use_bpf_ ? "raise --mmap-pages, or use --engine bpf" : "raise --mmap-pages";
+std::string PerfEngine::fix_of_losses() const {
+  return std::string(counters_.fix_of_full_rings()) + (may_use_bpf_ ? ", or use --engine bpf" : "");
 }
 
 void PerfEngine::describe(Closing& closing) {

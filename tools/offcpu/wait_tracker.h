@@ -53,7 +53,7 @@ struct WaitCounts {
   std::uint64_t waits = 0;         ///< reported
   std::uint64_t total_ns = 0;      ///< of these
   std::uint64_t unfinished = 0;    ///< of these
-  std::uint64_t stackless = 0;     ///< of these: their stack was lost
+  std::uint64_t stackless = 0;     ///< of these: the sample with their stack was lost
   std::uint64_t stateless = 0;     ///< left out: states were asked for, and its state was lost
   std::uint64_t dropped = 0;       ///< their start or end was lost
   std::uint64_t timeouts = 0;      ///< for locks: nobody released the lock in time
@@ -66,6 +66,8 @@ class WaitTracker {
   using OnWait = std::function<void(const Wait&)>;
   WaitTracker(WaitChoice choice, OnWait on_wait);
 
+  /// There are no samples: waits without a stack are not a loss.
+  void expect_no_stacks() noexcept { has_samples_ = false; }
   /// A thread is about to stop running.  `state` is its letter in ps(1); '?': unknown.
   void sample(const stream::Sample& sample, std::uint16_t misc, char state);
   void switched(const stream::SwitchRecord& change);
@@ -90,6 +92,7 @@ class WaitTracker {
     bool has_stack = false;    ///< of its last sample, until it runs again
     bool is_doubtful = false;  ///< switches of the wait may be missing
     bool is_preempted = false;
+    bool is_stackless = false;  ///< the sample of the wait is missing
     char state = '?';
     std::uint32_t pid = 0;
     std::uint64_t out_ns = 0;
@@ -102,6 +105,7 @@ class WaitTracker {
 
   WaitChoice choice_;
   OnWait on_wait_;
+  bool has_samples_ = true;
   std::unordered_map<std::uint32_t, Thread> threads_;  ///< by tid
   std::uint64_t doubtful_until_ns_ = 0;
   WaitCounts counts_;

@@ -54,7 +54,9 @@ class BpfEngine final : public Engine {
   [[nodiscard]] std::uint64_t lost() const override;
   [[nodiscard]] unwind::StackCounts stacks() const override;
   [[nodiscard]] std::string_view fix_of_cuts() const override;
-  [[nodiscard]] std::string_view fix_of_losses() const override { return "raise --mmap-pages"; }
+  [[nodiscard]] std::string fix_of_losses() const override {
+    return std::string(counters_.fix_of_full_rings());
+  }
   void describe(Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 
