@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "recording/bpf/mapped_memory.h"
 #include "recording/bpf/target_filter.h"
+#include "recording/refused.h"
 #include "stream/proc/own_rights.h"
 
 namespace pe::unwind {
@@ -52,7 +53,7 @@ bool is_short_of_files() {
 
 Skeleton open(std::string& log) {
   if (struct stat status{}; ::stat("/sys/kernel/btf/vmlinux", &status) != 0)
-    throw Unavailable("eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)");
+    throw recording::Refused("eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)");
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.kernel_log_buf = log.data();
@@ -63,13 +64,13 @@ Skeleton open(std::string& log) {
   return skeleton;
 }
 
-/// Returns options that leave most of the available memory free.  Throws Unavailable if the least
-/// that the programs need is not available: the kernel would end us.
+/// Returns options that leave most of the available memory free.  Throws recording::Refused if the
+/// least that the programs need is not available: the kernel would end us.
 LoadOptions fitted(LoadOptions options) {
   constexpr std::uint64_t kLeastBytes = std::uint64_t{40} << 20, kMebibyte = 1 << 20;
   const std::uint64_t available = stream::available_memory();
   if (available < kLeastBytes)
-    throw Unavailable(
+    throw recording::Refused(
         fmt::format("eBPF: {} MiB of memory are available (cgroup, ulimit -v), and its tables need "
                     "{}",
                     available / kMebibyte, kLeastBytes / kMebibyte));
@@ -455,7 +456,7 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
   if (const int error = unwinder__load(skeleton.get()); error != 0) {
     const std::string problem = fmt::format("eBPF: loading programs: {}", errno_text(-error));
     if (error == -EPERM)
-      throw Unavailable(problem + "; need root, or CAP_BPF and CAP_PERFMON");
+      throw recording::Denied(problem + "; need root, or CAP_BPF and CAP_PERFMON");
     if (is_short_of_files())
       throw Error("eBPF: programs and tables need more open files than are allowed (ulimit -n)");
     if (error == -ESRCH)  // libbpf returns this, whatever the reason was

@@ -28,12 +28,6 @@
 
 namespace pe::unwind {
 
-/// The machine does not allow this unwinder, so the caller must use another engine.  The message
-/// gives the reason.
-class Unavailable : public Error {
-  using Error::Error;
-};
-
 enum class Program : std::uint8_t {
   kOnSample,  ///< runs on a counter's samples
   kOnSwitch,  ///< runs on task switches: sums the time off the CPU
@@ -158,8 +152,8 @@ class BpfObject : public TableStore {
   [[nodiscard]] virtual LimitedWalks limited_walks() const = 0;
 };
 
-/// Throws Unavailable (built without eBPF, no BTF, not permitted, another pid namespace), or Error
-/// with the message of the kernel's verifier.
+/// Throws recording::Refused (built without eBPF, no BTF, not permitted, another pid namespace), or
+/// Error with the message of the kernel's verifier.
 std::unique_ptr<BpfObject> load(const LoadOptions& options);
 
 }  // namespace pe::unwind

@@ -17,6 +17,7 @@
 #include "recording/counters/attributes.h"
 #include "recording/own_process.h"
 #include "recording/probes/marks.h"
+#include "recording/refused.h"
 #include "recording/request.h"
 #include "recording/target_options.h"
 #include "stream/proc/maps.h"
@@ -175,7 +176,7 @@ bool Counters::may_count_cpus(const OpenedEvent& event) {
     return false;
   if (!event.probed_offsets.empty()) {
     if (!has_filter())
-      throw Refused(
+      throw Denied(
           "probes of processes need an eBPF program that leaves out all others: this needs CAP_BPF "
           "and CAP_PERFMON, or root; or record the whole system (--all)");
     return true;

@@ -31,6 +31,7 @@
 
 #include "base/parse_number.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/refused.h"
 #include "support/handshake.h"
 #include "support/live_tables.h"
 
@@ -140,7 +141,7 @@ int main(int argc, char** argv) {
             1000 * parse_number<std::uint32_t>(option.substr(kMinimum.size())).value_or(0);
     }
     run(options, {argv + first, argv + argc});
-  } catch (const unwind::Unavailable& error) {
+  } catch (const recording::Refused& error) {
     fmt::print("skipped: {}\n", error.what());
     return 77;
   } catch (const std::exception& error) {
