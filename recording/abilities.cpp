@@ -171,6 +171,17 @@ Ability container() {
 
 }  // namespace
 
+std::string why_no_bpf() {
+  using stream::Capability;
+  using stream::has_capability;
+  if (std::string why = why_left_out(Part::kBpf); !why.empty())
+    return why;
+  if (has_capability(Capability::kSysAdmin) ||
+      (has_capability(Capability::kBpf) && has_capability(Capability::kPerfmon)))
+    return {};
+  return ::geteuid() == 0 ? "needs CAP_BPF and CAP_PERFMON" : "needs root";
+}
+
 std::string why_no_signals() {
   if (std::string why = why_left_out(Part::kSignal); !why.empty())
     return why;

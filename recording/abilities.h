@@ -25,6 +25,9 @@ struct Abilities {
 /// kernel.
 Abilities find_abilities();
 
+/// Returns why this user cannot use the kernel's programs here; empty if he probably can.
+std::string why_no_bpf();
+
 /// Returns why no command can sample itself here; empty if it can.
 std::string why_no_signals();
 

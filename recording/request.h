@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "recording/inprocess/runtime/tick.h"
 #include "recording/probes/weight.h"
 #include "recording/signal/layout.h"
@@ -118,17 +117,6 @@ struct Request {
   bool of_cpus_only = false;
   /// The size of each CPU's ring, a power of two; nullopt: as large as the lock limit allows.
   std::optional<std::size_t> ring_pages = {};
-};
-
-/// An engine cannot work here: a privilege is missing, or the target forbids it.  The message names
-/// the remedy.  The caller may try another engine.
-class Refused : public Error {
-  using Error::Error;
-};
-
-/// The setting perf_event_paranoid forbids it.
-class Denied : public Refused {
-  using Refused::Refused;
 };
 
 }  // namespace pe::recording

@@ -17,7 +17,7 @@
 #include "base/io/output.h"
 #include "base/parse_number.h"
 #include "base/text.h"
-#include "recording/request.h"
+#include "recording/refused.h"
 
 namespace pe::recording {
 

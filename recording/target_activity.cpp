@@ -146,8 +146,9 @@ std::string of_both(const TargetActivity& activity, const Wanted& wanted,
                     std::string_view without_counters) {
   if (wanted.lost > 0)
     return fmt::format(
-        "{} lost: raise --mmap-pages, or lower the rate",
-        wanted.lost == 1 ? "the only one was" : fmt::format("all {} were", wanted.lost));
+        "{} lost: {}",
+        wanted.lost == 1 ? "the only one was" : fmt::format("all {} were", wanted.lost),
+        wanted.fix_of_losses);
   const std::string privileges = wanted.program.empty() ? "" : other_privileges(wanted.program);
   if (!privileges.empty())
     return fmt::format(

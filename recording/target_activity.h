@@ -64,6 +64,7 @@ struct Wanted {
   std::uint64_t period_ns = 0;  ///< see period_ns_of()
   std::string program = {};     ///< the command's program; empty: no command
   std::uint64_t lost = 0;
+  std::string_view fix_of_losses = {};
 };
 
 /// Explains an empty recording: "nothing was recorded: the target slept the whole time; its 4

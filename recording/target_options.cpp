@@ -10,12 +10,15 @@
 #include <bit>
 #include <iterator>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/parse_number.h"
 #include "base/text.h"
+#include "recording/refused.h"
 #include "recording/summary.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/own_rights.h"
@@ -53,24 +56,40 @@ std::vector<pid_t> ids(std::string_view option, const std::string& list,
   return numbers;
 }
 
+/// Whether the kernel lets us record processes of other users: perf_event_open(2), ptrace(2).
+bool may_record_others() {
+  return stream::has_capability(stream::Capability::kPerfmon) ||
+         stream::has_capability(stream::Capability::kSysPtrace) ||
+         stream::has_capability(stream::Capability::kSysAdmin);
+}
+
+/// Throws Denied if one of these processes or threads runs as another user, whom we may not record.
+/// No engine could.
+void refuse_others(std::string_view what, const std::vector<pid_t>& ids) {
+  if (may_record_others())
+    return;
+  for (const pid_t id : ids)
+    if (const auto status = stream::status_of(id);
+        status && status->state != 'Z' && status->effective_uid != ::geteuid())
+      throw Denied(fmt::format(
+          "{} {} belongs to another user: record it as root, or with CAP_PERFMON", what, id));
+}
+
 /// Returns the processes of that name, without those of other users that we may not record.
 std::vector<pid_t> find_named(const std::string& name) {
-  const bool may_record_all = stream::has_capability(stream::Capability::kPerfmon) ||
-                              stream::has_capability(stream::Capability::kSysPtrace) ||
-                              stream::has_capability(stream::Capability::kSysAdmin);
   std::vector<pid_t> found = stream::processes_named(name);
   std::erase(found, ::getpid());
   if (found.empty())
     throw Error(fmt::format("--pid: no process is named {}", in_quotes(name)));
-  if (!may_record_all)
+  if (!may_record_others())
     std::erase_if(found, [](pid_t pid) {
       const auto status = stream::status_of(pid);
       return !status || status->effective_uid != ::geteuid();
     });
   if (found.empty())
-    throw Error(
-        fmt::format("--pid: {}: the processes of that name belong to other users: need "
-                    "CAP_PERFMON, or root",
+    throw Denied(
+        fmt::format("--pid: {}: the processes of that name belong to other users: record them as "
+                    "root, or with CAP_PERFMON",
                     in_quotes(name)));
   return found;
 }
@@ -243,6 +262,12 @@ void tidy(Target& target) {
   for (const pid_t pid : target.processes)
     if (const auto status = stream::status_of(pid); status && status->pid != pid)
       throw Error(fmt::format("--pid: {} is a thread of process {}: see --tid", pid, status->pid));
+  refuse_others("process", target.processes);
+  refuse_others("thread", target.threads);
+  if (target.processes.empty() && target.found.empty() && target.threads.size() == 1 &&
+      !stream::status_of(target.threads.front()))
+    throw Error(
+        fmt::format("--tid: {}: {}", target.threads.front(), why_not_found("no such thread")));
   std::ranges::copy(target.found, std::back_inserter(target.processes));
   if (target.with_children)
     for (const pid_t pid : stream::descendants_of(target.processes)) {

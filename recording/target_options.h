@@ -51,7 +51,7 @@ std::uint64_t read_positive(std::string_view option, std::string_view problem,
 /// Finds the processes with the target's names, and the processes that all these have started, if
 /// those are wanted.  Sorts the lists and removes duplicates.  Removes threads of processes that
 /// are recorded as a whole.  Throws Error if --pid names a thread, or if no process has one of the
-/// names.
+/// names; Denied if another user's process or thread may not be recorded.
 void tidy(Target& target);
 
 }  // namespace pe::recording

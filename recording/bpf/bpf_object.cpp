@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "recording/bpf/mapped_memory.h"
 #include "recording/bpf/target_filter.h"
+#include "recording/refused.h"
 #include "stream/proc/own_rights.h"
 
 namespace pe::unwind {
@@ -52,7 +53,7 @@ bool is_short_of_files() {
 
 Skeleton open(std::string& log) {
   if (struct stat status{}; ::stat("/sys/kernel/btf/vmlinux", &status) != 0)
-    throw Unavailable("eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)");
+    throw recording::Refused("eBPF: the kernel has no BTF (/sys/kernel/btf/vmlinux)");
   bpf_object_open_opts options{};
   options.sz = sizeof options;
   options.kernel_log_buf = log.data();
@@ -63,13 +64,13 @@ Skeleton open(std::string& log) {
   return skeleton;
 }
 
-/// Returns options that leave most of the available memory free.  Throws Unavailable if the least
-/// that the programs need is not available: the kernel would end us.
+/// Returns options that leave most of the available memory free.  Throws recording::Refused if the
+/// least that the programs need is not available: the kernel would end us.
 LoadOptions fitted(LoadOptions options) {
   constexpr std::uint64_t kLeastBytes = std::uint64_t{40} << 20, kMebibyte = 1 << 20;
   const std::uint64_t available = stream::available_memory();
   if (available < kLeastBytes)
-    throw Unavailable(
+    throw recording::Refused(
         fmt::format("eBPF: {} MiB of memory are available (cgroup, ulimit -v), and its tables need "
                     "{}",
                     available / kMebibyte, kLeastBytes / kMebibyte));
@@ -168,9 +169,9 @@ class LoadedObject final : public BpfObject {
   [[nodiscard]] int ring_fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
   std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) override;
   std::vector<KeyedSum> read_sums() override;
-  std::vector<Outstanding> read_outstanding() override;
-  [[nodiscard]] std::uint64_t silent_since_ns() const override {
-    return skeleton_->bss->silent_since_ns;
+  std::vector<Outstanding> take_outstanding() override;
+  std::uint64_t take_silence() override {
+    return std::atomic_ref(skeleton_->bss->silent_since_ns).exchange(0);
   }
   [[nodiscard]] StackOfKernel stack(std::uint32_t number) const override;
   [[nodiscard]] std::vector<Waker> wakers(std::uint32_t number) const override;
@@ -365,7 +366,7 @@ std::vector<KeyedSum> LoadedObject::read_sums() {
   return all;
 }
 
-std::vector<Outstanding> LoadedObject::read_outstanding() {
+std::vector<Outstanding> LoadedObject::take_outstanding() {
   const Link link = attach(skeleton_->progs.on_each_task);
   const Fd in(bpf_iter_create(bpf_link__fd(link.get())));
   if (!in)
@@ -375,7 +376,7 @@ std::vector<Outstanding> LoadedObject::read_outstanding() {
   std::size_t filled = 0;
   for (;;) {
     const ssize_t got = ::read(in.get(), buffer.data() + filled, buffer.size() - filled);
-    if (got < 0 && errno == EINTR)
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))  // EAGAIN: kRepeat
       continue;
     if (got < 0)
       throw_errno("eBPF: tasks", errno);
@@ -463,7 +464,7 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
   if (const int error = unwinder__load(skeleton.get()); error != 0) {
     const std::string problem = fmt::format("eBPF: loading programs: {}", errno_text(-error));
     if (error == -EPERM)
-      throw Unavailable(problem + "; need root, or CAP_BPF and CAP_PERFMON");
+      throw recording::Denied(problem + "; need root, or CAP_BPF and CAP_PERFMON");
     if (is_short_of_files())
       throw Error("eBPF: programs and tables need more open files than are allowed (ulimit -n)");
     if (error == -ESRCH)  // libbpf returns this, whatever the reason was

@@ -28,12 +28,6 @@
 
 namespace pe::unwind {
 
-/// The machine does not allow this unwinder, so the caller must use another engine.  The message
-/// gives the reason.
-class Unavailable : public Error {
-  using Error::Error;
-};
-
 enum class Program : std::uint8_t {
   kOnSample,  ///< runs on a counter's samples
   kOnSwitch,  ///< runs on task switches: sums the time off the CPU
@@ -147,10 +141,13 @@ class BpfObject : public TableStore {
   /// Returns the sums since attaching, of switches that have ended.  While switches continue, sums
   /// that are added during the call may be missing.  Throws Error.
   virtual std::vector<KeyedSum> read_sums() = 0;
-  /// Returns the threads that are off their CPUs now, and whose leaving was counted.  Throws Error.
-  virtual std::vector<Outstanding> read_outstanding() = 0;
-  /// Returns since when no thread of the targets has run (CLOCK_MONOTONIC ns); 0: one runs.
-  [[nodiscard]] virtual std::uint64_t silent_since_ns() const = 0;
+  /// Returns the threads that are off their CPUs now, and whose leaving was counted.  The ends of
+  /// these waits will not be counted.  Call it before detach(): a thread that ends takes its wait
+  /// with it.  Throws Error.
+  virtual std::vector<Outstanding> take_outstanding() = 0;
+  /// Returns since when no thread of the targets has run (CLOCK_MONOTONIC ns); 0: one runs.  The
+  /// end of that time will not be counted.
+  virtual std::uint64_t take_silence() = 0;
   /// Returns a stack by its number; empty for 0, and for a number that is not a stack's.  The
   /// frames live as long as this object.
   [[nodiscard]] virtual StackOfKernel stack(std::uint32_t number) const = 0;
@@ -162,8 +159,8 @@ class BpfObject : public TableStore {
   [[nodiscard]] virtual LimitedWalks limited_walks() const = 0;
 };
 
-/// Throws Unavailable (built without eBPF, no BTF, not permitted, another pid namespace), or Error
-/// with the message of the kernel's verifier.
+/// Throws recording::Refused (built without eBPF, no BTF, not permitted, another pid namespace), or
+/// Error with the message of the kernel's verifier.
 std::unique_ptr<BpfObject> load(const LoadOptions& options);
 
 }  // namespace pe::unwind

@@ -16,6 +16,8 @@
 /// Makes the compiler check and use the same register.  If it checks a bound on a copy, the
 /// verifier does not know the bound.
 #define KEEP(value) asm volatile("" : "+r"(value))
+/// The compiler moves no access to memory across it.
+#define KEEP_ORDER() asm volatile("" ::: "memory")
 
 enum {
   kWindowWords = 512,

@@ -3,15 +3,16 @@
 #include "recording/bpf/bpf_object.h"
 #include "recording/bpf/target_filter.h"
 #include "recording/parts.h"
+#include "recording/refused.h"
 
 namespace pe::unwind {
 
 std::unique_ptr<BpfObject> load(const LoadOptions& /*options*/) {
-  throw Unavailable(recording::why_left_out(recording::Part::kBpf));
+  throw recording::Refused(recording::why_left_out(recording::Part::kBpf));
 }
 
 std::unique_ptr<TargetFilter> load_target_filter() {
-  throw Unavailable(recording::why_left_out(recording::Part::kBpf));
+  throw recording::Refused(recording::why_left_out(recording::Part::kBpf));
 }
 
 }  // namespace pe::unwind

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/refused.h"
 
 namespace pe::unwind {
 namespace {
@@ -53,7 +54,7 @@ void refuse_other_pid_namespaces() {
   constexpr ino_t kFirst = 0xefff'fffc;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
   struct stat status = {};
   if (::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino != kFirst)
-    throw Unavailable("eBPF: does not work in a separate pid namespace (a container)");
+    throw recording::Refused("eBPF: does not work in a separate pid namespace (a container)");
 }
 
 std::unique_ptr<TargetFilter> load_target_filter() {

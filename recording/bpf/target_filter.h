@@ -43,7 +43,8 @@ class TargetFilter {
 /// Throws Error if the kernel refuses the filter; the message gives the reason.
 std::unique_ptr<TargetFilter> load_target_filter();
 
-/// Throws Unavailable in other pid namespaces: the kernel's programs see only ids of the first one.
+/// Throws recording::Refused in other pid namespaces: the kernel's programs see only ids of the
+/// first one.
 void refuse_other_pid_namespaces();
 
 }  // namespace pe::unwind

@@ -245,10 +245,18 @@ static __always_inline void end_timed_wait(struct ThreadState* thread, uint64_t 
     add_parts(thread, silent_ns, woken_ns, now, true);
 }
 
-static __always_inline void end_wait(struct ThreadState* thread, uint64_t silent_ns, uint64_t now) {
+/// Returns when the thread's wait started, which is then no longer outstanding; 0 if none is.  The
+/// task's CPU and on_each_task() may call it at once: one of them gets the wait.
+static __always_inline uint64_t take_wait(struct ThreadState* thread) {
   const uint64_t since_ns = thread->since_ns;
+  const bool has_it =
+      since_ns && __sync_val_compare_and_swap(&thread->since_ns, since_ns, 0) == since_ns;
+  return has_it ? since_ns : 0;
+}
+
+static __always_inline void end_wait(struct ThreadState* thread, uint64_t since_ns,
+                                     uint64_t silent_ns, uint64_t now) {
   const uint64_t ns = now - since_ns;
-  thread->since_ns = 0;
   thread->key.waker = thread->key.state ? thread->waker : 0;
   if (only_locks)
     thread->key.lock |= thread->ended_by_exit;
@@ -275,10 +283,10 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t silent
 
 /// Ends the wait of a task that leaves its CPU and was not seen to return to one (tracing may be
 /// off on that CPU).  The task is assumed to have returned as long ago as it has run since.
-static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t ran_ns,
-                                            uint64_t now) {
+static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t since_ns,
+                                            uint64_t ran_ns, uint64_t now) {
   uint64_t since_then = ran_ns - thread->ran_ns;
-  const uint64_t most = now - thread->since_ns;
+  const uint64_t most = now - since_ns;
   if (since_then > most)
     since_then = most;
   struct Counts* counted = counts_of_cpu();
@@ -286,7 +294,7 @@ static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t
     ++counted->missed;
     counted->missed_ns += most - since_then;
   }
-  end_wait(thread, 0, now - since_then);
+  end_wait(thread, since_ns, 0, now - since_then);
 }
 
 /// Handles a task that leaves its CPU, on which it is still the current one.
@@ -298,8 +306,9 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   // Only targets' threads have storage, so these are not checked again.
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
   const uint64_t ran_ns = task->se.sum_exec_runtime;
-  if (thread && thread->since_ns)
-    end_unseen_wait(thread, ran_ns, now);
+  const uint64_t unseen_ns = thread ? take_wait(thread) : 0;
+  if (unseen_ns)
+    end_unseen_wait(thread, unseen_ns, ran_ns, now);
   if (with_times && thread)
     stop_running(thread, now);
   if ((state & kTaskDead) || !is_wanted_state(reported_state(state)))
@@ -343,6 +352,7 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   }
   if (with_held)
     forget_hold(thread, thread->key.lock);
+  KEEP_ORDER();  // see on_each_task()
   thread->since_ns = now;
 }
 
@@ -370,8 +380,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
   if (!thread)
     return 0;
   const uint64_t silent_ns = with_times ? start_running(thread) : 0;
-  if (thread->since_ns)
-    end_wait(thread, silent_ns, now);
+  const uint64_t since_ns = take_wait(thread);
+  if (since_ns)
+    end_wait(thread, since_ns, silent_ns, now);
   else if (silent_ns && silent_ns < now)
     begin_life(thread, next, silent_ns, now);
   return 0;
@@ -412,19 +423,23 @@ int BPF_PROG(on_call, struct pt_regs* regs, long call) {
   return 0;
 }
 
-/// Writes the tasks that are off their CPUs.
+/// Writes and takes the waits of tasks that are off their CPUs.  Switches continue, so a wait that
+/// ends meanwhile is either taken here or counted.
 SEC("iter/task")
 int on_each_task(struct bpf_iter__task* context) {
+  // kernel/bpf/bpf_iter.c, bpf_seq_read(): the kernel discards the output, and repeats the task.
+  enum { kDone = 0, kRepeat = 1 };
   struct task_struct* task = context->task;
-  if (!task)
-    return 0;
-  struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
-  if (!thread || !thread->since_ns || (task->flags & PF_EXITING))
-    return 0;
-  struct Outstanding outstanding = {.key = thread->key, .since_ns = thread->since_ns};
-  if (outstanding.since_ns)
-    bpf_seq_write(context->meta->seq, &outstanding, sizeof outstanding);
-  return 0;
+  struct ThreadState* thread = task ? bpf_task_storage_get(&threads, task, 0, 0) : 0;
+  struct Outstanding outstanding = {.since_ns =
+                                        thread ? *(volatile uint64_t*)&thread->since_ns : 0};
+  if (!outstanding.since_ns)
+    return kDone;
+  KEEP_ORDER();  // the key does not change until the wait is taken
+  outstanding.key = thread->key;
+  if (bpf_seq_write(context->meta->seq, &outstanding, sizeof outstanding))
+    return kDone;  // no room: the kernel repeats the task
+  return take_wait(thread) == outstanding.since_ns ? kDone : kRepeat;
 }
 
 // --- Processes --------------------------------------------------------------------------------

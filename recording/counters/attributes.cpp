@@ -24,6 +24,7 @@
 #include "recording/counters/event_name.h"
 #include "recording/counters/tracefs.h"
 #include "recording/own_process.h"
+#include "recording/refused.h"
 #include "recording/request.h"
 #include "recording/target_options.h"
 #include "stream/proc/maps.h"
@@ -344,19 +345,19 @@ void Counters::refuse_right(const OpenedEvent& event, int error) const {
                           stream::has_capability(stream::Capability::kPerfmon) ||
                           stream::has_capability(stream::Capability::kSysAdmin);
   if (const int own = try_own_counter(); own != 0 && (own == ENOSYS || is_allowed))
-    throw Refused(
-        fmt::format("perf_event_open(2) is blocked here ({}) by a seccomp filter, as in "
-                    "containers, or missing from the kernel",
-                    errno_text(own)));
+    throw_refused(fmt::format("perf_event_open(2) is blocked here ({}) by a seccomp filter, as in "
+                              "containers, or missing from the kernel",
+                              errno_text(own)),
+                  own != ENOSYS);
   if (!event.probed_offsets.empty())
-    throw Refused("--event: probes need CAP_PERFMON, or root");
+    throw Denied("--event: probes need CAP_PERFMON, or root");
   if (target_.is_wide())
     throw Denied(missing_right(0, "to record other processes"));
   if (stream::is_tracepoint(event.attr))
     throw Denied(missing_right(-1, "for tracepoints"));
   const bool is_of_kernel = event.attr.exclude_user != 0;
   if (error != ENOSYS && !is_of_kernel && perf_event_paranoid() <= 2)
-    throw Refused("the target belongs to another user: this needs root or CAP_PERFMON");
+    throw Denied("the target belongs to another user: this needs root or CAP_PERFMON");
   throw Denied(missing_right(is_of_kernel ? 1 : 2, "to record your own processes"));
 }
 

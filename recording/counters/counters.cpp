@@ -17,6 +17,7 @@
 #include "recording/counters/attributes.h"
 #include "recording/own_process.h"
 #include "recording/probes/marks.h"
+#include "recording/refused.h"
 #include "recording/request.h"
 #include "recording/target_options.h"
 #include "stream/proc/maps.h"
@@ -73,8 +74,9 @@ Counters::Counters(Request request, Target target, unwind::BpfObject* walker)
       throw Error(
           fmt::format("rings of {} pages per CPU exceed the lock limit, which all recordings of a "
                       "user share: raise kernel.perf_event_mlock_kb or ulimit -l{}",
-                      plan_.pages, request_.ring_pages ? ", or lower --mmap-pages" : ""));
+                      plan_.pages, plan_.pages > 1 ? ", or lower --mmap-pages" : ""));
     plan_ = *smaller;
+    is_at_lock_limit_ = true;
     forget_all();
   }
   if (std::all_of(counters_.begin(), counters_.end(), [](auto& c) { return c.is_of_cpu; }) ||
@@ -174,7 +176,7 @@ bool Counters::may_count_cpus(const OpenedEvent& event) {
     return false;
   if (!event.probed_offsets.empty()) {
     if (!has_filter())
-      throw Refused(
+      throw Denied(
           "probes of processes need an eBPF program that leaves out all others: this needs CAP_BPF "
           "and CAP_PERFMON, or root; or record the whole system (--all)");
     return true;

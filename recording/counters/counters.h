@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cli/closing.h"
@@ -110,6 +111,12 @@ class Counters {
   /// it (before Linux 6.0).
   [[nodiscard]] std::optional<std::uint64_t> lost(std::size_t event) const;
 
+  /// Returns the fix for full rings.  The lock limit may have made them smaller than by default.
+  [[nodiscard]] std::string_view fix_of_full_rings() const noexcept {
+    return is_at_lock_limit_ ? "raise kernel.perf_event_mlock_kb or ulimit -l"
+                             : "raise --mmap-pages";
+  }
+
   /// Adds the CPUs that went offline, and those that came later.  All counters must have stopped.
   void describe_cpus(Closing& closing) const;
 
@@ -175,6 +182,7 @@ class Counters {
   std::vector<stream::Ring> rings_;
   std::vector<int> ring_fds_;
   RingPlan plan_;
+  bool is_at_lock_limit_ = false;
   bool rings_are_refused_ = false;  ///< they exceed the lock limit
   bool is_default_event_ = false;
   std::vector<std::string> notes_;

@@ -14,13 +14,14 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "base/parse_number.h"
+#include "recording/refused.h"
 
 namespace pe::recording {
 namespace {
 
 constexpr std::array kFolders = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
 
-/// Reads a file in the tracepoint's folder in tracefs.  Throws Error.
+/// Reads a file in the tracepoint's folder in tracefs.  Throws Error, Denied.
 std::string read_tracepoint_file(const std::string& name, std::string_view file) {
   const auto colon = name.find(':');
   const std::string path =
@@ -39,7 +40,7 @@ std::string read_tracepoint_file(const std::string& name, std::string_view file)
       return *text;
   }
   if (readable == nullptr && forbidden != nullptr)
-    throw Error(fmt::format("{}: {} may not be read: need root, or its group", name, forbidden));
+    throw Denied(fmt::format("{}: {} may not be read: need root, or its group", name, forbidden));
   if (readable == nullptr)
     throw Error(name +
                 ": tracepoints need a readable tracefs: as root, "

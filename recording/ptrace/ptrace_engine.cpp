@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "recording/own_process.h"
 #include "recording/ptrace/ptrace_refusal.h"
+#include "recording/refused.h"
 #include "recording/request.h"
 
 namespace pe::recording {

@@ -16,6 +16,7 @@
 #include "base/parse_number.h"
 #include "objects/image.h"
 #include "recording/inprocess/command.h"
+#include "recording/refused.h"
 #include "recording/request.h"
 #include "recording/sample_source.h"
 #include "stream/proc/maps.h"

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "recording/ptrace/ptrace_refusal.h"
+#include "recording/refused.h"
 #include "recording/request.h"
 #include "stream/proc/maps.h"
 
@@ -94,7 +95,8 @@ bool ThreadRegistry::seize(pid_t pid, pid_t tid, bool follows) {
   const auto status = stream::status_of(tid);
   if (error == ESRCH || !status || status->state == 'Z' || status->state == 'X')
     return false;
-  throw Refused(fmt::format("ptrace: {}: {}", tid, why_not_traced(tid, error)));
+  throw_refused(fmt::format("ptrace: {}: {}", tid, why_not_traced(tid, error)),
+                (error == EPERM || error == EACCES) && status->tracer_pid == 0);
 }
 
 /// Attaches all threads, including those that appear meanwhile.  Threads that a traced thread

@@ -23,6 +23,7 @@
 #include "recording/inprocess/command.h"
 #include "recording/inprocess/runtime/tick.h"
 #include "recording/own_process.h"
+#include "recording/refused.h"
 #include "recording/request.h"
 #include "stream/proc/maps.h"
 

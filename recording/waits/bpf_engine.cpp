@@ -343,6 +343,9 @@ void BpfEngine::hold_sample(const unwind::SampleRecord& taken, Stack stack) {
 
 void BpfEngine::stop() {
   stopped_ns_ = monotonic_ns();
+  if (!choice_.with_held)
+    unfinished_ = object_->take_outstanding();
+  silent_ns_ = object_->take_silence();
   object_->detach();
   if (samplers_)
     samplers_->stop();
@@ -489,20 +492,19 @@ void BpfEngine::hold_parts(const LateWait& wait, const unwind::EndedWait& ended)
 
 /// Holds the time at the end in which no thread has run, as one of the wait that began it.  If all
 /// threads have ended, the recording's time ended with them.
-void BpfEngine::add_last_silence(const std::vector<unwind::Outstanding>& outstanding) {
+void BpfEngine::add_last_silence() {
   ended_ns_ = stopped_ns_;
-  const std::uint64_t silent_ns = samplers_ ? object_->silent_since_ns() : 0;
-  if (silent_ns == 0 || silent_ns >= stopped_ns_)
+  if (silent_ns_ == 0 || silent_ns_ >= stopped_ns_)
     return;
-  const auto last = std::ranges::max_element(outstanding, {}, &unwind::Outstanding::since_ns);
-  if (last == outstanding.end()) {
-    ended_ns_ = silent_ns;
+  const auto last = std::ranges::max_element(unfinished_, {}, &unwind::Outstanding::since_ns);
+  if (last == unfinished_.end()) {
+    ended_ns_ = silent_ns_;
     return;
   }
   recording_->waits.hold({stopped_ns_,
                           last->key.tgid,
                           last->key.tid,
-                          stopped_ns_ - silent_ns,
+                          stopped_ns_ - silent_ns_,
                           1,
                           stack_of_wait(last->key, last->since_ns, stopped_ns_),
                           true,
@@ -513,11 +515,11 @@ void BpfEngine::add_last_silence(const std::vector<unwind::Outstanding>& outstan
 }
 
 void BpfEngine::add_unfinished() {
-  const std::vector<unwind::Outstanding> all = object_->read_outstanding();
-  add_last_silence(all);
-  for (const auto& [key, since_ns] : all) {
+  add_last_silence();
+  for (const auto& [key, since_ns] : unfinished_) {
     const std::uint64_t length_ns = stopped_ns_ - std::min(stopped_ns_, since_ns);
-    if (!is_wanted(key.tid) || length_ns < choice_.min_ns || length_ns > choice_.max_ns)
+    if (!is_wanted(key.tid) || length_ns == 0 || length_ns < choice_.min_ns ||
+        length_ns > choice_.max_ns)
       continue;
     threads_seen_.insert(key.tid);
     see(key.tgid);

@@ -36,7 +36,7 @@ class BpfEngine final : public Engine {
 
   /// Returns which part of the target this engine cannot record; empty if none.
   static std::string why_unable(const recording::Target& target);
-  /// Throws unwind::Unavailable, or Error.
+  /// Throws recording::Refused, or Error.
   static Object load(const Options& options, const recording::Target& target);
   /// Throws Error.
   BpfEngine(const Options& options, const recording::Target& target, Object object, Budget& budget);
@@ -54,7 +54,9 @@ class BpfEngine final : public Engine {
   [[nodiscard]] std::uint64_t lost() const override;
   [[nodiscard]] unwind::StackCounts stacks() const override;
   [[nodiscard]] std::string_view fix_of_cuts() const override;
-  [[nodiscard]] std::string_view fix_of_losses() const override { return "raise --mmap-pages"; }
+  [[nodiscard]] std::string fix_of_losses() const override {
+    return std::string(counters_.fix_of_full_rings());
+  }
   void describe(Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 
@@ -80,7 +82,7 @@ class BpfEngine final : public Engine {
   void take(const stream::Record& record);
   void walk_passed(std::uint64_t until_ns);
   void hold_parts(const LateWait& wait, const unwind::EndedWait& ended);
-  void add_last_silence(const std::vector<unwind::Outstanding>& outstanding);
+  void add_last_silence();
   void hold_sample(const unwind::SampleRecord& taken, Stack stack);
   void read_sums();
   void add_unfinished();
@@ -119,6 +121,8 @@ class BpfEngine final : public Engine {
   SumIncreases increases_;
   std::uint64_t next_reading_ns_ = 0, began_ns_ = 0, stopped_ns_ = 0, ended_ns_ = 0,
                 pass_began_ns_ = 0;
+  std::vector<unwind::Outstanding> unfinished_;  ///< waits of the moment of stop()
+  std::uint64_t silent_ns_ = 0;                  ///< since when no thread ran at that moment
   std::unordered_set<std::uint32_t> threads_seen_;
   std::vector<pid_t> unreadable_;
   std::uint64_t lost_changes_ = 0;      ///< records of processes and mappings

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "recording/abilities.h"
+#include "recording/refused.h"
 #include "recording/waits/bpf_engine.h"
 #include "recording/waits/perf_engine.h"
 #include "stream/proc/maps.h"
@@ -18,8 +20,9 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
                                     Budget& budget,
                                     const std::function<void(const std::string&)>& note) {
   if (options.engine == EngineChoice::kPerf)
-    return std::make_unique<PerfEngine>(options, target, budget,
-                                        BpfEngine::why_unable(target).empty());
+    return std::make_unique<PerfEngine>(
+        options, target, budget,
+        BpfEngine::why_unable(target).empty() && recording::why_no_bpf().empty());
   const auto& choice = options.choice;
   const bool is_wanted =
       options.engine == EngineChoice::kBpf || choice.with_wakers || choice.only_locks;
@@ -30,17 +33,19 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
   if (is_wanted && !unable.empty())
     throw Error(fmt::format("{}: {}", asked, unable));
   std::string problem;
+  bool is_denied = false;
   if (unable.empty()) {
     std::unique_ptr<unwind::BpfObject> object;
     try {
       object = BpfEngine::load(options, target);
     } catch (const Error& error) {
       problem = error.what();
+      is_denied = recording::is_denied(error);
     }
     if (object)
       return std::make_unique<BpfEngine>(options, target, std::move(object), budget);
     if (is_wanted)
-      throw Error(fmt::format("{}: {}", asked, problem));
+      recording::throw_refused(fmt::format("{}: {}", asked, problem), is_denied);
   }
   auto engine = std::make_unique<PerfEngine>(options, target, budget, false);
   if (!problem.empty())  // if perf does not work either, its error is the only message

@@ -57,7 +57,7 @@ class Engine {
   /// Returns the fix for stacks that are deeper than their copies.
   [[nodiscard]] virtual std::string_view fix_of_cuts() const = 0;
   /// Returns the fix for records that were lost for lack of room.
-  [[nodiscard]] virtual std::string_view fix_of_losses() const = 0;
+  [[nodiscard]] virtual std::string fix_of_losses() const = 0;
   /// Adds the engine's own losses and details.
   virtual void describe(Closing& closing) = 0;
   /// A problem to report even with --quiet, or empty.

@@ -86,7 +86,6 @@ void OrderedWaits::write_wait(const LateWait& late) {
   counts_.waits += late.count;
   counts_.total_ns += late.length_ns;
   counts_.unfinished += late.is_unfinished ? 1 : 0;
-  counts_.stackless += late.stack.chain.empty() ? late.count : 0;
   if (!late.wakers.empty() && late.wakers.front().pid == 0) {
     counts_.timeouts += late.wakers.front().tid == stream::kEndedByTimeout ? late.count : 0;
     counts_.signals += late.wakers.front().tid == stream::kEndedBySignal ? late.count : 0;

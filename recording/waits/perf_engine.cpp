@@ -44,6 +44,8 @@ PerfEngine::PerfEngine(const Options& options, const recording::Target& target, 
       layout_(counters_.layout()),
       unwound_(layout_),
       tracker_(options.choice, [this](const Wait& wait) { recording_->waits.add(wait); }) {
+  if (std::ranges::any_of(counters_.events(), &recording::OpenedEvent::is_denied))
+    tracker_.expect_no_stacks();
   if (!options.choice.states.empty())
     state_field_ = recording::tracepoint_field(kSwitchTracepoint, "prev_state");
 }
@@ -184,14 +186,16 @@ void PerfEngine::take_loss(const stream::Record& record) {
 
 /// Writes every other record to the stream, after the waits before it.
 void PerfEngine::take_change(const stream::Record& record) {
-  recording_->waits.flush(stream::time_of(record, layout_));
+  const std::uint64_t time_ns = stream::time_of(record, layout_);
   if (record.type == PERF_RECORD_FORK || record.type == PERF_RECORD_EXIT) {
     if (const auto task = stream::parse_task(record))
-      record.type == PERF_RECORD_FORK ? tracker_.forked(task->tid) : tracker_.ended(task->tid);
+      record.type == PERF_RECORD_FORK ? tracker_.forked(task->tid)
+                                      : tracker_.ended(task->tid, time_ns);
   } else if (record.type == PERF_RECORD_COMM) {
     if (const auto comm = stream::parse_comm(record); comm && comm->is_exec)
       tracker_.began_program(comm->tid);
   }
+  recording_->waits.flush(time_ns);
   recording_->writer.write(record.bytes);
 }
 
@@ -209,8 +213,8 @@ std::string_view PerfEngine::fix_of_cuts() const {
                       : "copies cannot be larger";
 }
 
-std::string_view PerfEngine::fix_of_losses() const {
-  return may_use_bpf_ ? "raise --mmap-pages, or use --engine bpf" : "raise --mmap-pages";
+std::string PerfEngine::fix_of_losses() const {
+  return std::string(counters_.fix_of_full_rings()) + (may_use_bpf_ ? ", or use --engine bpf" : "");
 }
 
 void PerfEngine::describe(Closing& closing) {

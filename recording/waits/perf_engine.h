@@ -37,7 +37,7 @@ class PerfEngine final : public Engine {
   [[nodiscard]] std::uint64_t lost() const override;
   [[nodiscard]] unwind::StackCounts stacks() const override;
   [[nodiscard]] std::string_view fix_of_cuts() const override;
-  [[nodiscard]] std::string_view fix_of_losses() const override;
+  [[nodiscard]] std::string fix_of_losses() const override;
   void describe(Closing& closing) override;
   [[nodiscard]] std::string problem() const override;
 

@@ -42,9 +42,10 @@ Closing WaitSource::finish(recording::Ended /*ended*/) {
 std::optional<std::string> WaitSource::why_empty() {
   if (engine_->counts().waits + engine_->counts().samples > 0)
     return std::nullopt;
-  return recording::why_no_waits(
-      session_.activity(),
-      {.request = options_.request, .program = program(), .lost = engine_->lost()});
+  return recording::why_no_waits(session_.activity(), {.request = options_.request,
+                                                       .program = program(),
+                                                       .lost = engine_->lost(),
+                                                       .fix_of_losses = engine_->fix_of_losses()});
 }
 
 Closing WaitSource::closing() const {
@@ -53,32 +54,31 @@ Closing WaitSource::closing() const {
   constexpr double kNanosecond = 1e-9;
   Closing closing;
   const bool is_held = options_.choice.with_held;
-  const std::string_view noun = is_held ? "hold" : "wait";
-  const std::string_view passed = is_held ? "held" : "waited";
+  // The time between a wait and a release is a time of holding only if the futex is a mutex.
   const std::string seconds =
-      fmt::format("{:.3f}", static_cast<double>(counts.total_ns) * kNanosecond);
+      is_held ? "" : fmt::format("{:.3f}", static_cast<double>(counts.total_ns) * kNanosecond);
   const std::string samples =
       options_.with_cpu ? fmt::format(", {}", plural(counts.samples, "CPU sample")) : "";
-  const std::string summary =
-      recording::summarize(closing,
-                           {.noun = noun,
-                            .name = is_held ? "holds" : "waits",
-                            .count = counts.waits,
-                            .lost = engine_->lost(),
-                            .stacks = stacks,
-                            .more = fmt::format(", {} s {}{}", seconds, passed, samples)},
-                           session_.cost());
+  const std::string summary = recording::summarize(
+      closing,
+      {.noun = noun(),
+       .name = is_held ? "releases" : "waits",
+       .count = counts.waits,
+       .lost = engine_->lost(),
+       .stacks = stacks,
+       .more = is_held ? "" : fmt::format(", {} s waited{}", seconds, samples)},
+      session_.cost());
   if (options_.with_cpu)
     closing.figure("samples", counts.samples);
-  closing.figure(is_held ? "held_seconds" : "waited_seconds", seconds);
+  closing.figure("waited_seconds", seconds);
   closing.figure("threads", engine_->threads());
   if (counts.waits + counts.samples > 0)
     closing.summary = summary;
   const auto doubt = [&](std::uint64_t count, std::string_view what, std::string_view fix) {
     if (count > 0)
-      closing.doubt(plural(count, noun) + std::string(what), fix);
+      closing.doubt(plural(count, noun()) + std::string(what), fix);
   };
-  const std::string_view room = engine_->fix_of_losses();
+  const std::string room = engine_->fix_of_losses();
   doubt(counts.stackless, " without a stack", room);
   doubt(counts.stateless, " left out because their state was lost", room);
   doubt(counts.dropped, " dropped where records were lost", room);
@@ -98,8 +98,6 @@ Closing WaitSource::closing() const {
   return closing;
 }
 
-std::string WaitSource::progress() const {
-  return plural(engine_->counts().waits, options_.choice.with_held ? "hold" : "wait");
-}
+std::string WaitSource::progress() const { return plural(engine_->counts().waits, noun()); }
 
 }  // namespace pe::waits

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "recording/session.h"
@@ -28,6 +29,10 @@ class WaitSource final : public recording::Source {
   [[nodiscard]] std::optional<std::string> why_empty() override;
 
  private:
+  /// With --held, only names of functions show which releases are of mutexes: stackfold knows them.
+  [[nodiscard]] std::string_view noun() const {
+    return options_.choice.with_held ? "futex release" : "wait";
+  }
   [[nodiscard]] Closing closing() const;
   /// The command's file; empty if there is none.
   [[nodiscard]] std::string program() const {

@@ -54,7 +54,8 @@ void WaitTracker::begin_wait(Thread& thread, const stream::SwitchRecord& change)
   thread.out_ns = change.time_ns;
   thread.is_preempted = change.is_preempted;
   thread.is_doubtful = change.time_ns <= doubtful_until_ns_;
-  if (!std::exchange(thread.has_stack, false)) {
+  thread.is_stackless = !std::exchange(thread.has_stack, false);
+  if (thread.is_stackless) {
     thread.stack.chain.clear();
     thread.state = '?';
   }
@@ -81,14 +82,16 @@ void WaitTracker::end_wait(Thread& thread, std::uint32_t tid, std::uint64_t end_
     ++counts_.waits;
     counts_.total_ns += length_ns;
     counts_.unfinished += is_unfinished ? 1 : 0;
-    counts_.stackless += thread.stack.chain.empty() ? 1 : 0;
+    counts_.stackless += has_samples_ && thread.is_stackless ? 1 : 0;
     on_wait_({thread.pid, tid, end_ns, length_ns, thread.stack, is_unfinished});
   }
 }
 
 void WaitTracker::forked(std::uint32_t tid) { threads_[tid] = {.phase = Phase::kNew, .stack = {}}; }
 
-void WaitTracker::ended(std::uint32_t tid) {
+void WaitTracker::ended(std::uint32_t tid, std::uint64_t time_ns) {
+  if (Thread& thread = threads_[tid]; thread.phase == Phase::kWaiting)
+    end_wait(thread, tid, time_ns, false);
   threads_[tid] = {.phase = Phase::kEnded, .stack = {}};
 }
 

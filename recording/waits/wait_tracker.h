@@ -56,7 +56,7 @@ struct WaitCounts {
   std::uint64_t waits = 0;         ///< reported
   std::uint64_t total_ns = 0;      ///< of these
   std::uint64_t unfinished = 0;    ///< of these
-  std::uint64_t stackless = 0;     ///< of these: their stack was lost
+  std::uint64_t stackless = 0;     ///< of these: the sample with their stack was lost
   std::uint64_t stateless = 0;     ///< left out: states were asked for, and its state was lost
   std::uint64_t dropped = 0;       ///< their start or end was lost
   std::uint64_t timeouts = 0;      ///< for locks: nobody released the lock in time
@@ -69,12 +69,14 @@ class WaitTracker {
   using OnWait = std::function<void(const Wait&)>;
   WaitTracker(WaitChoice choice, OnWait on_wait);
 
+  /// There are no samples: waits without a stack are not a loss.
+  void expect_no_stacks() noexcept { has_samples_ = false; }
   /// A thread is about to stop running.  `state` is its letter in ps(1); '?': unknown.
   void sample(const stream::Sample& sample, std::uint16_t misc, char state);
   void switched(const stream::SwitchRecord& change);
   /// Threads that start, end, or start another program.
   void forked(std::uint32_t tid);
-  void ended(std::uint32_t tid);
+  void ended(std::uint32_t tid, std::uint64_t time_ns);
   void began_program(std::uint32_t tid);
   /// Switches up to `until_ns` may be missing.
   void lost_switches(std::uint64_t until_ns);
@@ -93,6 +95,7 @@ class WaitTracker {
     bool has_stack = false;    ///< of its last sample, until it runs again
     bool is_doubtful = false;  ///< switches of the wait may be missing
     bool is_preempted = false;
+    bool is_stackless = false;  ///< the sample of the wait is missing
     char state = '?';
     std::uint32_t pid = 0;
     std::uint64_t out_ns = 0;
@@ -105,6 +108,7 @@ class WaitTracker {
 
   WaitChoice choice_;
   OnWait on_wait_;
+  bool has_samples_ = true;
   std::unordered_map<std::uint32_t, Thread> threads_;  ///< by tid
   std::uint64_t doubtful_until_ns_ = 0;
   WaitCounts counts_;

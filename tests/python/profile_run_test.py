@@ -4,7 +4,7 @@ import re
 import tempfile
 import unittest
 
-from stackpipe import options
+from stackpipe import options, pipeline
 from stackpipe.runs import capture, compare, modes, profile_run
 from stackpipe.messages import Failure, UsageError
 
@@ -48,6 +48,20 @@ class Settings(unittest.TestCase):
     def test_values_that_are_right(self):
         read("watch", "--limit", "a=b=3.5%", "--limit", "f=20", "--interval", "0.5", "--keep=0", "--insecure-http", "--fail-over=7%")
         read("capture", "--duration", "007", "--mode", "hotcold", "--work", "did ([[:digit:]]+) orders")
+
+    def test_runs_need_no_options(self):
+        for command, arguments, wanted in (
+                ("diff", ["a", "b"], {"before": "a", "after": "b"}), ("diff", ["a"], {"before": "a"}),
+                ("diff", ["a", "--after", "b"], {"before": "a", "after": "b"}),
+                ("diff", ["--before", "a", "b"], {"before": "a", "after": "b"}), ("analyze", ["a"], {"run": "a"})):
+            with self.subTest(command=command, arguments=arguments):
+                line = profile_run.with_runs(command, options.read(profile_run.OPTIONS, arguments, lambda name, value: value))
+                self.assertEqual(({name: line.last(name) for name in wanted}, line.operands), (wanted, []))
+        for command, arguments, wanted in (("diff", ["a", "b", "c"], "diff: unexpected 'c'"), ("list", ["a"], "list: unexpected 'a'"),
+                                           ("diff", ["a", "--before", "b", "--after", "c"], "diff: unexpected 'a'")):
+            with self.subTest(command=command, arguments=arguments), self.assertRaises(UsageError) as caught:
+                profile_run.main([command, *arguments], pipeline.Tools("/nowhere"))
+            self.assertEqual(str(caught.exception), f"{wanted} (see --help)")
 
     def test_every_command_has_a_module_with_its_function(self):
         import importlib

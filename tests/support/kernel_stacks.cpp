@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/child.h"
+#include "recording/refused.h"
 #include "support/live_tables.h"
 #include "unwind/address_space.h"
 #include "unwind/stacks/images.h"
@@ -206,7 +207,7 @@ void run(const std::vector<std::string>& command) {
 int main(int argc, char** argv) {
   try {
     run({argv + 1, argv + argc});
-  } catch (const unwind::Unavailable& error) {
+  } catch (const recording::Refused& error) {
     fmt::print("skipped: {}\n", error.what());
     return 77;
   } catch (const std::exception& error) {

@@ -31,6 +31,7 @@
 
 #include "base/parse_number.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/refused.h"
 #include "support/handshake.h"
 #include "support/live_tables.h"
 
@@ -78,7 +79,7 @@ void print_sums(unwind::BpfObject& object, const std::string& text, std::uint32_
   fmt::print("incomplete {}\nin_kernel {}\n", incomplete, with_kernel_stack);
   const std::uint64_t now = testing::now_ns();
   std::uint64_t outstanding = 0, ns = 0;
-  for (const auto& thread : object.read_outstanding())
+  for (const auto& thread : object.take_outstanding())
     if (thread.key.tgid == pid) {
       ++outstanding;
       ns += now - thread.since_ns;
@@ -140,7 +141,7 @@ int main(int argc, char** argv) {
             1000 * parse_number<std::uint32_t>(option.substr(kMinimum.size())).value_or(0);
     }
     run(options, {argv + first, argv + argc});
-  } catch (const unwind::Unavailable& error) {
+  } catch (const recording::Refused& error) {
     fmt::print("skipped: {}\n", error.what());
     return 77;
   } catch (const std::exception& error) {

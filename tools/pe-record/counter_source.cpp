@@ -12,6 +12,7 @@
 #include "recording/counters/attributes.h"
 #include "recording/own_process.h"
 #include "recording/probes/marks.h"
+#include "recording/refused.h"
 #include "recording/request.h"
 #include "recording/stream/whole_stream.h"
 
@@ -30,7 +31,8 @@ std::unique_ptr<BpfEngine> load_bpf(const Options& options, Budget& budget) {
                                        cpus.empty() ? recording::online_cpus().size() : cpus.size(),
                                        budget);
   } catch (const Error& error) {
-    throw recording::Refused(fmt::format("--engine bpf: {}", error.what()));
+    recording::throw_refused(fmt::format("--engine bpf: {}", error.what()),
+                             recording::is_denied(error));
   }
 }
 

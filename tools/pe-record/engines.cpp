@@ -102,14 +102,7 @@ std::string problem_of_signal(const CommandLine& /*line*/, const Options& option
 
 // Why this user cannot use an engine on this machine; empty if nothing is known to prevent it.
 
-std::string why_not_bpf(const Options& /*options*/) {
-  using stream::Capability;
-  using stream::has_capability;
-  if (has_capability(Capability::kSysAdmin) ||
-      (has_capability(Capability::kBpf) && has_capability(Capability::kPerfmon)))
-    return {};
-  return ::geteuid() == 0 ? "needs CAP_BPF and CAP_PERFMON" : "needs root";
-}
+std::string why_not_bpf(const Options& /*options*/) { return recording::why_no_bpf(); }
 
 std::string why_not_signal(const Options& /*options*/) { return recording::why_no_signals(); }
 

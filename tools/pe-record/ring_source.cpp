@@ -68,16 +68,9 @@ Closing RingSource::close_stream(const recording::Passed& passed) {
       closing.figure("hits_per_second", hits);
       closing.summary += fmt::format(", {} hits per second", hits);
     }
-    constexpr std::uint32_t kSmallCopy = 8192;
-    const bool has_large_copies =
-        !bpf_ && unwinder != nullptr &&
-        request_.stack_bytes.value_or(recording::kMaxStackBytes) > kSmallCopy;
     if (lost_ > 0)
       closing.doubt(fmt::format("{} lost, because the rings were full", plural(lost_, "sample")),
-                    !has_rings_to_size() ? "lower the rate"
-                    : has_large_copies
-                        ? "lower --stack-size (8192), raise --mmap-pages, or lower the rate"
-                        : "raise --mmap-pages, or lower the rate");
+                    fix_of_losses());
   }
   if (passed.throttled > 0)
     closing.doubt("the kernel throttled sampling " + plural(passed.throttled, "time"),
@@ -104,7 +97,19 @@ std::optional<std::string> RingSource::why_empty() {
   return recording::why_empty(session_.activity(), {.request = request_,
                                                     .period_ns = recording::period_ns_of(attr_),
                                                     .program = program_,
-                                                    .lost = lost_});
+                                                    .lost = lost_,
+                                                    .fix_of_losses = fix_of_losses()});
+}
+
+std::string RingSource::fix_of_losses() const {
+  if (request_.engine == recording::Engine::kPtrace)  // it has one ring of fixed size
+    return "lower the rate";
+  constexpr std::uint32_t kSmallCopy = 8192;
+  const bool has_large_copies =
+      !bpf_ && stream_->unwinder() != nullptr &&
+      request_.stack_bytes.value_or(recording::kMaxStackBytes) > kSmallCopy;
+  return fmt::format("{}{}, or lower the rate",
+                     has_large_copies ? "lower --stack-size (8192), " : "", fix_of_full_rings_);
 }
 
 }  // namespace pe::recorder

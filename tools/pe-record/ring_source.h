@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pe-record/engines.h"
@@ -52,12 +53,10 @@ class RingSource : public recording::Source {
   std::optional<recording::Drain> drain_;
   std::vector<pid_t> unreadable_;  ///< the result of write_running()
   std::string program_;            ///< see recording::Wanted
+  std::string_view fix_of_full_rings_ = "raise --mmap-pages";
 
  private:
-  /// The engine ptrace has one ring of fixed size.
-  [[nodiscard]] bool has_rings_to_size() const {
-    return request_.engine != recording::Engine::kPtrace;
-  }
+  [[nodiscard]] std::string fix_of_losses() const;
 
   EngineAdvice advice_;
   std::string event_;

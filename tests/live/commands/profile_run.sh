@@ -265,7 +265,8 @@ usage "--duration: not a number of seconds: '-1'" capture --duration -1
 usage "nothing to record: give a program" capture
 usage 'cannot be combined' capture --pid 1 -- true
 usage 'ci: needs --baseline or --baseline-workload' ci
-usage "unexpected 'true'; put -- before a program" list true
+usage "list: unexpected 'true'" list true
+usage 'diff: give the runs to compare, such as diff previous latest' diff
 pr analyze --output "$dir/none" 2>"$dir/err"; expect 'no runs' 1 $?
 has 'no runs' "no latest run with samples in '$dir/none'" "$dir/err"
 pr --help >/dev/full 2>/dev/null && fail 'a full disk looks like success'

@@ -5,7 +5,7 @@
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
 chmod 755 "$dir"; mkdir -m 777 "$dir/w"
 nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all "$@"; }
-cp "$PE_WORKLOAD" "$(command -v pe-record)" "$(command -v pe-symbolize)" "$(command -v stackfold)" "$dir/"
+cp "$PE_WORKLOAD" "$(command -v pe-record)" "$(command -v offcpu)" "$(command -v pe-symbolize)" "$(command -v stackfold)" "$dir/"
 
 echo 2 >/proc/sys/kernel/perf_event_paranoid
 nobody "$dir/pe-record" -F 997 -o "$dir/w/own.pe" -- "$dir/workload" shares 0.5 2>"$dir/err"; expect 'own process at 2' 0 $?
@@ -25,16 +25,25 @@ grep -q '^stackpipe: sampling all time by pe-record --engine ptrace --clock wall
 at_least 'waits: microseconds in nanosleep' 400000 "$(awk '/^sleep;.*nanosleep/ { n += $NF } END { print n + 0 }' "$dir/w/waits.folded")"
 mkdir -m 777 "$dir/w/keep"
 waits --keep "$dir/w/keep" -o "$dir/w/kept.svg" -- true; expect 'waits, both recordings wanted: status' 125 $?
-# Both recorders fail.  The reason is that of offcpu, also if it starts late.
+# Both recorders fail for the same reason, which is printed once, also if offcpu starts late.
 mv "$dir/bin/offcpu" "$dir/bin/late"
 printf '#!/bin/sh\nsleep 0.5\nexec "%s" "$@"\n' "$dir/bin/late" >"$dir/bin/offcpu"; chmod 755 "$dir/bin/offcpu"
 waits -a -d 0.1 -o "$dir/w/all.svg"; expect 'waits of the whole system: status' 125 $?
-grep -q '^stackpipe: the kernel provides no stacks of waits here: run it as root' "$dir/err" || fail "waits of the whole system: $(cat "$dir/err")"
+expect 'waits of the whole system' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes,stackpipe: not recorded' "$(paste -sd, "$dir/err")"
 
 nobody "$dir/pe-record" -a -d 0.1 -o "$dir/w/a.pe" 2>"$dir/err"; expect 'whole system at 2' 1 $?
 expect 'its message' 'pe-record: perf_event_paranoid is 2; need 0 or CAP_PERFMON to record other processes' "$(tail -1 "$dir/err")"
-nobody "$dir/pe-record" --engine perf -p $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process" 1 $?
-expect 'its message' 'pe-record: the target belongs to another user: this needs root or CAP_PERFMON' "$(cat "$dir/err")" || fail "another's process: $(cat "$dir/err")"
+for recorder in pe-record 'pe-record --engine perf' 'pe-record --engine ptrace' offcpu; do
+  for option in p:process t:thread; do
+    # shellcheck disable=SC2086 # these are words
+    nobody "$dir/"$recorder -${option%:*} $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process, $recorder" 1 $?
+    expect 'its message' "${recorder%% *}: ${option#*:} $$ belongs to another user: record it as root, or with CAP_PERFMON" "$(cat "$dir/err")"
+  done
+done
+nobody "$dir/pe-record" -t 4194303 -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect 'no such thread' 1 $?
+expect 'its message' 'pe-record: --tid: 4194303: no such thread' "$(cat "$dir/err")"
+waits -p $$ -d 0.1 -o "$dir/w/others.svg"; expect "another's process, waits" 125 $?
+expect 'its message' "pe-record: process $$ belongs to another user: record it as root, or with CAP_PERFMON,stackpipe: not recorded" "$(paste -sd, "$dir/err")"
 
 # In a user namespace, the answers about a capability agree: the kernel asks for those of the first namespace.
 if unshare --user --map-root-user true 2>/dev/null; then

@@ -50,6 +50,13 @@ expect 'no privilege' 1 $?
 expect 'no privilege' denied "$(members result)"
 same_as_text 'no privilege' tool 'perf_event_paranoid is '
 
+# The same word for the same fact, whatever the recorder, its engine and the privilege.
+for denied in 'pe-record -a' 'pe-record -p 1' 'pe-record --engine ptrace -p 1' 'pe-record --engine bpf -a' 'offcpu -p 1' 'offcpu --locks -p 1'; do
+  # shellcheck disable=SC2086 # these are words
+  setpriv --reuid=65534 --regid=65534 --clear-groups -- "$PE_TOOLS"/$denied --summary 7 -d 0.1 7>"$dir/json" >/dev/null 2>"$dir/err"
+  expect "as nobody: $denied: $(cat "$dir/err")" denied "$(members result)"
+done
+
 # Descriptors that cannot be written.
 for wrong in 7 x -1 4294967296 1e0; do
   pe-record --summary="$wrong" -o "$dir/out.pe" -- touch "$dir/began" 2>"$dir/err"; expect "descriptor '$wrong'" 2 $?

@@ -108,6 +108,10 @@ run_engine() {  # uses $engine
   fold "$dir/a.pe" >"$dir/a.folded"
   at_least 'a program in the whole system' 100000 "$(waited '^waits;.*;main;.*;wait_in_nanosleep;' "$dir/a.folded")"
   expect 'idle threads' 0 "$(waited '^swapper' "$dir/a.folded")"
+  # Kernel threads have no user frames, so nothing is lost.
+  engine_offcpu -a --user-only -d 0.5 -o "$dir/u.pe" 2>"$dir/err"; expect 'user frames only: status' 0 $?
+  at_least 'waits without frames' 1 "$(fold "$dir/u.pe" | grep -cv ';')"
+  expect 'user frames only: stacks that were lost' 0 "$(count 'waits? without a stack' "$dir/err")"
   [ "$failed" = "$failed_before" ] || echo "that was the $engine engine"
 }
 for engine in $engines; do run_engine; done
@@ -158,6 +162,7 @@ echo 2 >/proc/sys/kernel/perf_event_paranoid
 nobody "$dir/offcpu" -o "$dir/w/n.pe" -- "$dir/waits" nanosleep >/dev/null 2>"$dir/err"; expect 'as nobody: status' 0 $?
 grep -q '^offcpu: perf_event_paranoid is 2; need 1 or CAP_PERFMON for stacks; recording only the times of each thread$' "$dir/err" ||
   fail "message at 2: $(cat "$dir/err")"
+expect 'what stacks would need' 1 "$(grep -cE 'stack|--' "$dir/err")"
 fold "$dir/w/n.pe" >"$dir/n.folded"
 expect 'threads without stacks' 'waits' "$(grep -v ';' "$dir/n.folded" | sed 's/ [0-9]*$//')"
 at_least 'time, as nobody' 400000 "$(waited '^waits ' "$dir/n.folded")"
@@ -167,4 +172,19 @@ nobody "$dir/offcpu" --state S -o "$dir/w/s.pe" -- true 2>"$dir/err"; expect 'st
 expect 'its message' 'offcpu: sched:sched_switch: /sys/kernel/tracing/events may not be read: need root, or its group' "$(cat "$dir/err")"
 nobody "$dir/offcpu" --engine bpf -o "$dir/w/b.pe" -- "$dir/waits" nanosleep >/dev/null 2>"$dir/err"; expect 'eBPF as nobody' 125 $?
 grep -q '^offcpu: --engine bpf: eBPF: ' "$dir/err" || fail "eBPF as nobody: $(cat "$dir/err")"
+
+# The lock limit has made the rings of this user small, and they are full: neither larger ones nor the other engine
+# are possible without more privileges.
+echo 1 >/proc/sys/kernel/perf_event_paranoid
+(exec setpriv --reuid=65534 --regid=65534 --clear-groups "$dir/waits" pingpong pingpong pingpong pingpong >/dev/null) & program=$!
+await_program $program waits
+(ulimit -l 1000; exec setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all \
+  "$dir/offcpu" --engine perf -p $program -o "$dir/w/l.pe" 2>"$dir/err") & recorder=$!
+until [ -s "$dir/w/l.pe" ]; do kill -0 $recorder 2>/dev/null || break; sleep 0.05; done
+kill -STOP $recorder; sleep 1; kill -CONT $recorder
+sleep 0.2; kill -TERM $recorder
+wait $recorder; expect 'full rings as nobody: status' 0 $?
+kill $program
+grep -q ' lost, because the rings were full: raise kernel.perf_event_mlock_kb or ulimit -l$' "$dir/err" || fail "full rings as nobody: $(cat "$dir/err")"
+! grep -qE 'raise --mmap-pages|--engine bpf' "$dir/err" || fail "advice that nobody cannot follow: $(cat "$dir/err")"
 finish

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <boost/test/unit_test.hpp>
+#include <span>
 #include <string>
 
 using pe::waits::Wait;
@@ -33,6 +34,9 @@ struct Tracked {
   }
   void sample(std::uint32_t tid, std::uint64_t address, char state = '?') {
     const std::array<std::uint64_t, 1> chain{address};
+    sample_chain(tid, chain, state);
+  }
+  void sample_chain(std::uint32_t tid, std::span<const std::uint64_t> chain, char state = '?') {
     pe::stream::Sample sample;
     sample.pid = 1;
     sample.tid = tid;
@@ -114,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_wait_goes_on_until_the_recording_ends) {
 
 BOOST_AUTO_TEST_CASE(a_thread_that_has_ended_does_not_wait) {
   Tracked t;
-  t.tracker.ended(7);
+  t.tracker.ended(7, 5);
   t.sample(7, 1);
   t.out(7, 10);  // the last time
   t.tracker.finish(100);
@@ -127,9 +131,37 @@ BOOST_AUTO_TEST_CASE(a_thread_that_has_ended_does_not_wait) {
   BOOST_TEST(t.tracker.counts().began_before == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_wait_without_frames_has_not_lost_its_stack) {
+  Tracked t;  // a kernel thread, of which only user frames are wanted
+  t.sample_chain(7, {});
+  t.out(7, 10);
+  t.in(7, 20);
+  BOOST_TEST(t.text == "7:10");
+  BOOST_TEST(t.tracker.counts().stackless == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(stacks_that_cannot_be_had_are_not_lost) {
+  Tracked t;
+  t.tracker.expect_no_stacks();
+  t.out(7, 10);
+  t.in(7, 20);
+  BOOST_TEST(t.text == "7:10");
+  BOOST_TEST(t.tracker.counts().stackless == 0u);
+}
+
+// The recorder stops its counters one after the other.  That of switches may stop first.
+BOOST_AUTO_TEST_CASE(a_wait_whose_end_was_not_recorded_ends_with_its_thread) {
+  Tracked t;
+  t.sample(7, 100);
+  t.out(7, 10);
+  t.tracker.ended(7, 90);
+  t.tracker.finish(100);
+  BOOST_TEST(t.text == "7:80@100");
+}
+
 BOOST_AUTO_TEST_CASE(a_thread_that_begins_a_program_takes_the_number_of_the_first) {
   Tracked t;
-  t.tracker.ended(7);
+  t.tracker.ended(7, 5);
   t.tracker.began_program(7);
   t.out(7, 10);
   t.in(7, 20);

@@ -18,6 +18,7 @@ OPTIONS = (
     Option("engine", "", "NAME", "the engine for pe-record(1) (default: the best one that works here)"),
     Option("span", "", "FUNC", "record only what happens inside calls to FUNC, as for pe-record(1)"),
     Option("longer", "", "TIME", "with --span: only calls that take longer than TIME, such as 50ms"),
+    Option("elapsed", "", "", "divide the time on the clock, also while nothing ran: shows what to make faster"),
     Option("lines", "", "", "add file and line to the name of each frame, where known"),
     *outputs.OPTIONS,
     HELP,
@@ -39,6 +40,7 @@ class Request(NamedTuple):
     span: str = ""  #: a function
     longer: str = ""  #: a time; empty: all of its calls
     with_lines: bool = False
+    is_elapsed: bool = False
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -47,9 +49,15 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     target = targets.read_target(line, "stackpipe record -- ./program")
     if line.has("longer") and not line.has("span"):
         raise UsageError("--longer: only with --span")
+    if line.has("elapsed"):
+        for option in ("event", "span"):
+            if line.has(option):
+                raise UsageError(f"--elapsed, --{option}: cannot be combined")
+        if line.has("all"):
+            raise UsageError("--elapsed: needs a command or processes: on the whole machine something always runs")
     rate = ["-F", line.last("freq")] if line.has("freq") else []
-    return record(Request(target, outputs.read_output(line), rate, line.last("event"), line.last("engine"), line.has("verbose"),
-                          line.last("span"), line.last("longer"), line.has("lines")), tools)
+    return record(Request(target, outputs.read_output(line), rate, "cpu,waits" if line.has("elapsed") else line.last("event"), line.last("engine"), line.has("verbose"),
+                          line.last("span"), line.last("longer"), line.has("lines"), line.has("elapsed")), tools)
 
 
 def record(request: Request, tools: pipeline.Tools) -> int:
@@ -85,7 +93,7 @@ def write(request: Request, stream: str, recording: recorder.Recording, tools: p
     """Writes the output from the stream of a recording.  Returns the status of the command, or our own."""
     output, status = request.output, recording.status
     symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
-    times = ["--every", _STEP] if output.form == "svg" else []
+    times = ["--weight", "elapsed"] if request.is_elapsed else ["--every", _STEP] if output.form == "svg" else []
     lines = ["--lines"] if request.with_lines and output.form in ("svg", "folded") else []  # exports always have them
     calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
     look = ["--colors", "kind", "--title", printable(request.target.title)]

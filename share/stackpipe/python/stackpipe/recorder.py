@@ -29,6 +29,11 @@ class Summary(NamedTuple):
         return self.texts.get("result") in ("recorded", "empty", "incomplete")
 
     @property
+    def is_denied(self) -> bool:
+        """Did the user lack a privilege for the recording?"""
+        return self.texts.get("result") == "denied"
+
+    @property
     def is_empty(self) -> bool:
         """Is it known that nothing was recorded?"""
         return self.is_whole and self.count == 0

@@ -204,7 +204,9 @@ def record(request: Request, work: str, tools: pipeline.Tools) -> Recording:
         # Each recorder writes the head of its stream once it is recording.  If one fails, the other may have a better reason.
         while any(each.process.poll() is None and not has_begun(work, stream) for stream, each in zip(("on", "off"), recorders)):
             time.sleep(_LOOK_S)
-        if _NO_STACKS in messages_of(work, "off") or recorders[1].process.poll() is not None and recorders[1].summary.texts.get("result") == "denied":
+        on_denied, off_denied = (each.process.poll() is not None and each.summary.is_denied for each in recorders)
+        # pe-record has tried all engines for a running process; a command could still sample itself.
+        if _NO_STACKS in messages_of(work, "off") or off_denied and (target.command or not on_denied):
             raise NoWaits("the kernel provides no stacks of waits here: run it as root, with CAP_PERFMON, or with "
                           "sysctl kernel.perf_event_paranoid=1")
         if held and arrived:

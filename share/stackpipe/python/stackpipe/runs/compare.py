@@ -71,7 +71,7 @@ def run_diff(settings: Settings, tools: pipeline.Tools) -> int:
     """Prints the comparison as text, and draws it as a flame graph."""
     need(tools, "flamediff", "diff")
     if not settings.line.last("before"):
-        raise UsageError("diff: needs --before")
+        raise UsageError("diff: give the runs to compare, such as diff previous latest")
     before = find_run(settings.output, settings.line.last("before"), "--before")
     after = find_run(settings.output, settings.line.last("after", "latest"), "--after")
     must_count_alike("--before", before, after.unit)

@@ -30,6 +30,7 @@ Record profiles, keep each as a folder, report and compare them.
 
 Commands:
 {_LISTED}"""
+_OPERANDS = {"analyze": ("run",), "flamegraph": ("run",), "diff": ("before", "after")}  # the options for which they stand
 CLOSING = "A RUN is a name in --output, a folder, latest or previous.\n"
 OPTIONS = (
     Option("output", "o", "DIR", "the folder of the runs (default profiles)"),
@@ -181,7 +182,8 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     line = with_runs(command, line)
     if line.has("help"):
         text = COMMANDS[command][1]
-        print_help(NAME, f"Usage: {NAME} {command} [OPTION]...\n{text[0].upper()}{text[1:]}.\n",
+        operands = "".join(f" [{name.upper()}]" for name in _OPERANDS.get(command, ()))
+        print_help(NAME, f"Usage: {NAME} {command} [OPTION]...{operands}\n{text[0].upper()}{text[1:]}.\n",
                    [option for option in OPTIONS if command in ONLY_WITH.get(option.name, (command,))], CLOSING)
     if line.has("version"):
         print_version(NAME, tools)
@@ -189,15 +191,15 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         if len(line.operands) != 1:
             raise UsageError("trend: give one function")
     elif line.operands:
-        raise UsageError(f"{command}: unexpected '{line.operands[0]}'; put -- before a program")
+        raise UsageError(f"{command}: unexpected '{line.operands[-1 if command in _OPERANDS else 0]}'")
     module = importlib.import_module(f"stackpipe.runs.{COMMANDS[command][0]}")
     return getattr(module, f"run_{command}")(Settings(command, line), tools)
 
 
 def with_runs(command: str, line: options.CommandLine) -> options.CommandLine:
     """Returns the command line with its operands as the options for which they stand: a run to analyze, or two to compare."""
-    names = {"analyze": ("run",), "flamegraph": ("run",), "diff": ("before", "after")}.get(command, ())
-    if not line.operands or len(line.operands) > len(names) or any(line.has(name) for name in names):
+    names = [name for name in _OPERANDS.get(command, ()) if not line.has(name)]
+    if len(line.operands) > len(names):
         return line
     return line._replace(values={**line.values, **{name: [word] for name, word in zip(names, line.operands)}}, operands=[])
 

@@ -1,0 +1,62 @@
+// Passes its time in ways that it measures: one thread runs, two run, a thread sleeps, and a child runs while this
+// waits.  Prints "NAME US" for each, on the monotonic clock.
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double seconds(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+__attribute__((noinline)) static void use_cpu(double wanted) {
+  const double start = seconds(CLOCK_THREAD_CPUTIME_ID);
+  while (seconds(CLOCK_THREAD_CPUTIME_ID) - start < wanted)
+    for (volatile int i = 0; i < 20000; ++i)
+      ;
+}
+
+__attribute__((noinline)) static void run_alone(void) { use_cpu(0.4); }
+
+static void* run_beside(void* unused) {
+  use_cpu(0.4);
+  return unused;
+}
+
+__attribute__((noinline)) static void run_two(void) {
+  pthread_t threads[2];
+  for (int i = 0; i < 2; ++i)
+    pthread_create(&threads[i], 0, run_beside, 0);
+  for (int i = 0; i < 2; ++i)
+    pthread_join(threads[i], 0);
+}
+
+__attribute__((noinline)) static void take_a_nap(void) {
+  const struct timespec nap = {0, 300000000};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, 0);
+}
+
+__attribute__((noinline)) static void wait_for_child(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    use_cpu(0.3);
+    _exit(0);
+  }
+  waitpid(child, 0, 0);
+}
+
+int main(void) {
+  static const struct {
+    const char* name;
+    void (*phase)(void);
+  } kPhases[] = {{"alone", run_alone}, {"two", run_two}, {"nap", take_a_nap}, {"child", wait_for_child}};
+  for (unsigned i = 0; i < sizeof kPhases / sizeof *kPhases; ++i) {
+    const double start = seconds(CLOCK_MONOTONIC);
+    kPhases[i].phase();
+    printf("%s %.0f\n", kPhases[i].name, (seconds(CLOCK_MONOTONIC) - start) * 1e6);
+  }
+  return 0;
+}

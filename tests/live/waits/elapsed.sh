@@ -1,0 +1,43 @@
+#!/bin/bash
+# One recording of CPU time and waits, and --weight elapsed, beside a program that measures its phases.
+. "$(dirname "$0")/../lib.sh"
+
+began=$(date +%s%N)
+pe-record --event cpu,waits -o "$dir/e.pe" -- "$PE_ELAPSED" >"$dir/own" 2>"$dir/err" || {
+  grep -q '^pe-record: .*eBPF: ' "$dir/err" || fail "says: $(cat "$dir/err")"
+  [ "$failed" = 0 ] || finish
+  skip "no eBPF here: $(cat "$dir/err")"
+}
+outside=$((($(date +%s%N) - began) / 1000))
+own() { awk -v name="$1" '$1 == name || name == "" { n += $2 } END { print n + 0 }' "$dir/own"; }
+# time_of PATTERN FILE: the microseconds of the stacks that match
+time_of() { PATTERN=$1 awk '/^# / { next } $0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 0 }' "$2"; }
+pe-symbolize -q "$dir/e.pe" -o "$dir/n.pe"
+stackfold "$dir/n.pe" --weight elapsed -o "$dir/elapsed.folded" || fail 'no elapsed time'
+stackfold "$dir/n.pe" -o "$dir/all.folded" 2>/dev/null
+
+# All of it is the time of the program: at least that of its phases, and less than that of the recorder.
+whole=$(time_of . "$dir/elapsed.folded")
+at_least 'elapsed time' "$(own '')" "$whole"
+at_least 'time of the whole command' "$whole" "$outside"
+# Each phase has the time that it has measured, with what it waited for a CPU.
+for phase in alone:';run_alone;' two:';run_two;|;run_beside;' nap:';take_a_nap;' child:';wait_for_child;'; do
+  within "elapsed time of ${phase%%:*}, in thousandths" "$(($(own "${phase%%:*}") * 1000 / whole))" \
+    "$(($(time_of "${phase#*:}" "$dir/elapsed.folded") * 1000 / whole))" 40
+done
+# The nap is exact, and is no time of a CPU.
+nap=$(time_of ';take_a_nap;.*;\[sleep\] ' "$dir/elapsed.folded")
+at_least 'sleep' 300000 "$nap"
+at_least 'the longest sleep' "$nap" "$(own nap)"
+expect 'other waits in the nap' 0 "$(time_of ';take_a_nap;.*;\[(lock|I/O|child process|other wait)\] ' "$dir/all.folded")"
+# While a thread or a child ran, who waited for it did not hold up the program.
+expect 'elapsed time of joins' 0 "$(time_of ';\[(lock|child process)\] ' "$dir/elapsed.folded" | awk '{ print int($1 / 20000) }')"
+at_least 'waits for threads' 100000 "$(time_of ';run_two;.*;\[lock\] ' "$dir/all.folded")"
+at_least 'waits for the child' 250000 "$(time_of ';wait_for_child;.*;\[child process\] ' "$dir/all.folded")"
+[ "$failed" = 0 ] || { cat "$dir/own" "$dir/err"; cut -c1-300 "$dir/elapsed.folded"; }
+
+# Recordings without that say what to do.
+pe-record -q -o "$dir/plain.pe" -- "$PE_ELAPSED" >"$dir/out"
+expect 'status without waits' 1 "$(stackfold -q --weight elapsed "$dir/plain.pe" >/dev/null 2>"$dir/why"; echo $?)"
+grep -q 'record by pe-record --event cpu,waits' "$dir/why" || fail "says: $(cat "$dir/why")"
+finish
