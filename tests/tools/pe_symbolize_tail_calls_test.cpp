@@ -136,8 +136,10 @@ BOOST_AUTO_TEST_CASE(one_frame_represents_functions_that_are_not_certain) {
 }
 
 BOOST_AUTO_TEST_CASE(a_way_is_the_only_one_if_all_jumps_are_known) {
-  BOOST_TEST(between("with_part", "leaf2") == "with_part;chain_b;leaf2");
-  for (const std::string name : {"with_table", "with_thunk", "with_middle", "with_bare"})
+  for (const std::string name : {"with_part", "with_last_call", "with_trap"})
+    BOOST_TEST(between(name, "leaf2") == name + ";chain_b;leaf2");
+  for (const std::string name :
+       {"with_table", "with_thunk", "with_middle", "with_bare", "with_push", "with_next"})
     BOOST_TEST(between(name, "leaf2") == name + ";[tail calls];leaf2");
 }
 
