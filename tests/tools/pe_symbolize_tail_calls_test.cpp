@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
 
+#include <elf.h>
+
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "pe-symbolize/pe_symbolize.h"
@@ -133,8 +137,10 @@ BOOST_AUTO_TEST_CASE(one_frame_represents_functions_that_are_not_certain) {
 }
 
 BOOST_AUTO_TEST_CASE(a_way_is_the_only_one_if_all_jumps_are_known) {
-  BOOST_TEST(between("with_part", "leaf2") == "with_part;chain_b;leaf2");
-  for (const std::string name : {"with_table", "with_thunk", "with_middle", "with_bare"})
+  for (const std::string name : {"with_part", "with_last_call", "with_trap"})
+    BOOST_TEST(between(name, "leaf2") == name + ";chain_b;leaf2");
+  for (const std::string name :
+       {"with_table", "with_thunk", "with_middle", "with_bare", "with_push", "with_next"})
     BOOST_TEST(between(name, "leaf2") == name + ";[tail calls];leaf2");
 }
 
@@ -276,6 +282,29 @@ BOOST_AUTO_TEST_CASE(a_file_that_may_be_another_one_is_not_used) {
   file.has_build_id = true;
   file.build_id = "another";
   BOOST_TEST(text_with(file).find("direct;") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_whose_code_cannot_be_read_is_not_used) {
+  const pe::testing::TempDir dir;
+  const auto frames_with = [&dir](const auto& change) {
+    auto bytes = pe::testing::bytes_of_file(calls().path);
+    Elf64_Ehdr header{};
+    std::memcpy(&header, bytes.data(), sizeof header);
+    change(header);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    Loaded file = calls();
+    file.build_id = pe::text_of(pe::testing::image_of(file.path).build_id());
+    file.path = dir.file("tail_calls.so", pe::text_of(bytes));
+    StreamBuilder stream = stream_of({file});
+    stream.sample(
+        {.chain = {kUser, address_of(file, "leaf"), address_of(file, "to_direct") + kCallBytes}});
+    const std::string text = fold(stream).text;
+    return std::ranges::count(text, ';') + 1;
+  };
+  BOOST_TEST(frames_with([](Elf64_Ehdr& /*header*/) {}) == 3);
+  BOOST_TEST(frames_with([](Elf64_Ehdr& header) { header.e_machine = EM_AARCH64; }) == 2);
+  // Nothing says which code is a stub.
+  BOOST_TEST(frames_with([](Elf64_Ehdr& header) { header.e_shoff = header.e_shnum = 0; }) == 2);
 }
 
 BOOST_AUTO_TEST_CASE(frames_that_code_did_not_call_are_apart) {

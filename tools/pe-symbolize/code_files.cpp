@@ -45,7 +45,8 @@ void CodeFiles::close_some() {
 std::uint32_t CodeFiles::open(std::uint32_t pid, const stream::Mapping& mapping) {
   auto opened = resolver_.open_again(pid, mapping);
   auto* const image = std::get_if<objects::Image>(&opened);
-  if (image == nullptr || !is_exact(*image, *mapping.file))
+  // Without section headers, stubs look like functions.
+  if (image == nullptr || image->sections().empty() || !is_exact(*image, *mapping.file))
     return 0;
   const auto identity = objects::identity_of(*image);
   if (identity)

@@ -61,6 +61,36 @@ std::optional<std::uint64_t> table_of_jump(Bytes jump) {
   return at_distance(0, last.last(4));
 }
 
+/// Does the instruction put on the stack what `ret` then takes for a return address?
+bool is_push(Bytes instruction) {
+  constexpr std::byte kPush{0x50}, kPushMask{0xf8}, kRexB{0x41}, kPushNumber{0x68};
+  constexpr std::byte kPushOperand{0x30}, kOperationMask{0x38};
+  if (instruction.empty())
+    return false;
+  const bool has_rex = instruction.size() == 2 && instruction.front() == kRexB;
+  if (instruction.size() == 1 || has_rex)
+    return (instruction.back() & kPushMask) == kPush;
+  return instruction.front() == kPushNumber ||
+         (instruction.front() == kGroup5 && (instruction[1] & kOperationMask) == kPushOperand);
+}
+
+/// Does code run on after its last instruction?  Not after a jump, a return or a trap, and a call
+/// that is the last instruction does not return.
+bool runs_on(Bytes code, Bytes last, Flow flow) {
+  constexpr std::byte kInt3{0xcc}, kHlt{0xf4}, kTwoBytes{0x0f}, kUd2{0x0b};
+  if (last.empty() || (flow != Flow::kNext && flow != Flow::kBranch))
+    return false;
+  if (last.front() == kInt3 || last.front() == kHlt ||
+      (last.size() == 2 && last[0] == kTwoBytes && last[1] == kUd2))
+    return false;
+  std::array<std::byte, unwind::x86_64::kCallBytes> end{};
+  const std::size_t size = std::min(end.size(), code.size());
+  std::ranges::copy(code.last(size), end.end() - static_cast<std::ptrdiff_t>(size));
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, end.data(), sizeof bytes);
+  return unwind::x86_64::ends_in_call(bytes) == 0;
+}
+
 /// Is this the start of the code to which a signal handler returns?  mov $15,%rax or %eax; syscall.
 bool is_signal_return(Bytes code) {
   constexpr std::array<unsigned char, 9> kWide = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
@@ -277,6 +307,8 @@ void CodeReader::add_jump(const Step& step, const Range& function, Jumps& jumps)
     else
       (leaves_by_table(step, function) ? jumps.has_computed : jumps.has_switch) = true;
   }
+  if (flow == Flow::kReturn && is_push(step.before))
+    jumps.has_computed = true;
   // A call into the function itself changes its return address: that is a thunk for an indirect
   // jump.
   if (step.bytes.front() == kDistanceCall && step.bytes.size() == kDistanceCallBytes &&
@@ -300,6 +332,7 @@ Jumps CodeReader::jumps_of(const Range& function) {
   Jumps jumps;
   const auto code = code_of(function);
   Bytes before;
+  Flow flow = Flow::kNext;
   for (std::size_t at = 0; code && at < code->size();) {
     const auto instruction = unwind::decode_x86_64(Bytes(*code).subspan(at));
     if (!instruction || (++steps % kStepsOfTurn == 0 && !image_.may_go_on()) ||
@@ -309,8 +342,9 @@ Jumps CodeReader::jumps_of(const Range& function) {
     at += instruction->bytes;
     add_jump({*instruction, bytes, before, function.start_svma + at}, function, jumps);
     before = bytes;
+    flow = instruction->flow;
   }
-  jumps.is_whole = code.has_value();
+  jumps.is_whole = code && !runs_on(*code, before, flow);
   return jumps;
 }
 

@@ -60,7 +60,7 @@ struct Jumps {
   std::vector<std::uint64_t> into_middle;  ///< addresses (svma) that are not the start of one
   bool has_computed = false;  ///< it also jumps to an address that it computes, not in a switch
   bool has_switch = false;    ///< it has what looks like a switch, and may be a table of functions
-  bool is_whole = false;      ///< false: the code could not be read or decoded to its end
+  bool is_whole = false;      ///< false: the code was not decoded to its end, or runs on after it
 };
 
 class CodeReader {

@@ -141,6 +141,31 @@
         jmp     chain_b
         end     with_part
 
+        caller  with_push
+        function with_push
+        je      chain_b
+        push    %r11
+        ret
+        end     with_push
+        caller  with_last_call
+        function with_last_call
+        je      chain_b
+        call    quiet
+        end     with_last_call
+        caller  with_trap
+        function with_trap
+        je      chain_b
+        ud2
+        end     with_trap
+        caller  with_next
+        function with_next
+        je      chain_b
+        nop
+        end     with_next
+        function below
+        jmp     leaf2
+        end     below
+
         # Parts of a function.
         caller  hot
         function hot

@@ -3,6 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 cat >"$dir/jumps.c" <<'END'
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <unistd.h>
 #define APART __attribute__((noinline, noclone))
@@ -19,10 +20,29 @@ APART void last_step(int n) {
 }
 APART void wrapper(int n) { sum += n; last_step(n); }
 APART void outer(int n) { sum += 1; wrapper(n + 1); }
+/* longjmp() skips the functions between: nothing is missing where it arrives. */
+static jmp_buf arrival;
+APART void rest(int n) {
+  for (int i = 0; i < n; ++i)
+    sum += i;
+}
+APART void leave(int n) {
+  sum += n;
+  if (sum > 0)
+    longjmp(arrival, 1);
+}
+APART void left(int n) { sum += 1; leave(n); }
+APART void arrive(int n) {
+  if (setjmp(arrival) == 0)
+    left(n);
+  rest(n);
+  sum += 1;
+}
 APART void *make(size_t n) { sum += n; return malloc(n); }
 APART void worker(int rounds) {
   for (int i = 0; i < rounds; ++i) {
     outer(100000);
+    arrive(20000);
     block = make(1000);
     free(block);
   }
@@ -60,7 +80,7 @@ int main(int argc, char **argv) {
 }
 END
 cc -O2 -fno-omit-frame-pointer -fno-ipa-icf -pthread -o "$dir/jumps" "$dir/jumps.c" || fail 'cc'
-[ "$(objdump -d "$dir/jumps" | grep -c 'jmp.*<\(wrapper\|last_step\|malloc@plt\|pthread_mutex_unlock@plt\)>')" -ge 4 ] ||
+[ "$(objdump -d "$dir/jumps" | grep -c 'jmp.*<\(wrapper\|last_step\|leave\|malloc@plt\|pthread_mutex_unlock@plt\)>')" -ge 5 ] ||
   skip 'this compiler does not end these functions in jumps'
 
 # check LABEL SHARE: of the samples in last_step(), or of the allocations, all have the functions that jumped
@@ -77,6 +97,8 @@ for engine in perf bpf ptrace signal; do
   grep -q last_step "$dir/folded" || continue
   met=$((met + 1))
   check "$engine" "$(with_callers "$dir/folded")"
+  grep ';rest' "$dir/folded" >"$dir/steps"
+  at_least "$engine: stacks after longjmp(), %" 99 "$(share ';main;worker;arrive;rest' "$dir/steps")"
   pe-symbolize -q --no-tail-calls "$dir/r.pe" | stackfold >"$dir/folded"
   expect "$engine: with --no-tail-calls" 0.0 "$(share ';wrapper' "$dir/folded")"
   pe-symbolize -q "$dir/r.pe" | stackfold --annotate >"$dir/folded"
