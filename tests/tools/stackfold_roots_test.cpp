@@ -173,6 +173,12 @@ struct Waits : StreamBuilder {
     for (const std::uint32_t pid : {10U, 20U})
       location(pid, 0x100, {1}).location(pid, 0x1ff, {3}).location(pid, 0x300, {4});
     location(pe::stream::kKernelPid, 0xffff'0200, {2});
+    std::uint64_t id = 5;
+    for (const std::string_view name : {"kernel_clone", "wait_for_completion_state", "schedule"}) {
+      symbol({.id = id, .flags = pe::stream::kSymbolKernel, .name = name});
+      location(pe::stream::kKernelPid, 0xffff'0000 + 0x100 * id, {id});
+      ++id;
+    }
     command(100, 10, "sh\0"s);
     if (has_child)
       fork(1000, 20, 10).command(1100, 20, "cc\0"s);
@@ -205,6 +211,15 @@ BOOST_AUTO_TEST_CASE(a_wait_for_a_child_is_known_by_the_library_without_the_kern
   Waits all;
   all.wait(3000, 10, {kUser, 0x300, 0x101}).wait(2000, 20, {kUser, 0x100});
   BOOST_TEST(folded_with({"--root", "tree"}, all).err == kLeftOut);
+}
+
+BOOST_AUTO_TEST_CASE(a_vfork_waits_for_its_child) {
+  Waits all;
+  all.wait(3000, 10, {kKernel, 0xffff'0700, 0xffff'0601, 0xffff'0501, kUser, 0x100});
+  all.wait(3500, 10, {kKernel, 0xffff'0700, 0xffff'0501, kUser, 0x100});  // for memory, say
+  const auto r = folded_with({"--root", "tree"}, all);
+  BOOST_TEST(r.out == "sh;main;kernel_clone;schedule 2\n");
+  BOOST_TEST(r.err == kLeftOut);
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_for_a_process_that_is_not_recorded_stays) {

@@ -204,32 +204,51 @@ bool RootFrames::had_child(std::uint32_t pid, std::uint64_t since_ns) const {
 
 namespace {
 
-/// Linux 6.1 to 6.18: kernel/exit.c, kernel/fork.c.
-constexpr std::string_view kOfKernel[] = {
-    "do_wait",         "__do_wait",        "kernel_wait4",
-    "kernel_waitid",   "__do_sys_wait4",   "__do_sys_waitid",
-    "__x64_sys_wait4", "__x64_sys_waitid", "wait_for_vfork_done"};
-/// Of C libraries: the innermost function of the program, for stacks without the kernel's part.
-constexpr std::string_view kOfLibrary[] = {"wait4",        "waitpid",        "waitid",
-                                           "__wait4",      "__waitpid",      "__waitid",
-                                           "__GI___wait4", "__GI___waitpid", "__GI___waitid"};
+/// What functions do.  A stack with the first, or both others, waits for a child.
+enum : unsigned { kWaits = 1, kStarts = 2, kCompletes = 4, kStartsAndWaits = kStarts | kCompletes };
 
-bool waits_for_child(const stream::SymbolRecord& symbol) {
-  const auto has = [&](const auto& names) {
-    return std::ranges::find(names, symbol.name) != std::end(names);
-  };
-  return (symbol.flags & stream::kSymbolKernel) != 0 ? has(kOfKernel) : has(kOfLibrary);
+struct Role {
+  std::string_view name;
+  unsigned bits;
+};
+
+/// Linux 6.1 to 6.18: kernel/exit.c, kernel/fork.c.  In a vfork(2), also that of posix_spawn(3),
+/// the parent waits until the child executes a program, for which kernel_clone() has code inlined.
+constexpr Role kOfKernel[] = {{"do_wait", kWaits},
+                              {"__do_wait", kWaits},
+                              {"kernel_wait4", kWaits},
+                              {"kernel_waitid", kWaits},
+                              {"__x64_sys_wait4", kWaits},
+                              {"__x64_sys_waitid", kWaits},
+                              {"wait_for_vfork_done", kWaits},
+                              {"kernel_clone", kStarts},
+                              {"wait_for_completion", kCompletes},
+                              {"wait_for_completion_killable", kCompletes},
+                              {"wait_for_completion_state", kCompletes}};
+/// Of C libraries: the innermost function of the program, for stacks without the kernel's part.
+constexpr Role kOfLibrary[] = {
+    {"wait4", kWaits},        {"waitpid", kWaits},        {"waitid", kWaits},
+    {"__wait4", kWaits},      {"__waitpid", kWaits},      {"__waitid", kWaits},
+    {"__GI___wait4", kWaits}, {"__GI___waitpid", kWaits}, {"__GI___waitid", kWaits}};
+
+unsigned role_of(const stream::SymbolRecord& symbol) {
+  const bool is_kernel = (symbol.flags & stream::kSymbolKernel) != 0;
+  const std::string_view name = symbol.name.substr(0, symbol.name.find('.'));  // ".isra.0"
+  for (const Role& role : is_kernel ? std::span<const Role>(kOfKernel) : kOfLibrary)
+    if (role.name == name)
+      return role.bits;
+  return 0;
 }
 
 }  // namespace
 
 void ChildWaits::follow(const stream::Record& record) {
-  if (record.is_sample())
+  if (record.is_sample()) {
     misc_ = record.misc;
-  else if (record.type == stream::kRecordSymbol) {
+  } else if (record.type == stream::kRecordSymbol) {
     const auto symbol = stream::parse_symbol(record);
-    if (symbol && waits_for_child(*symbol))
-      symbols_.insert(symbol->id);
+    if (const unsigned role = symbol ? role_of(*symbol) : 0; role != 0)
+      symbols_[symbol->id] = role;
   } else if (record.type == stream::kRecordLocation && !symbols_.empty()) {
     if (const auto location = stream::parse_location(record))
       add_location(*location);
@@ -237,11 +256,12 @@ void ChildWaits::follow(const stream::Record& record) {
 }
 
 void ChildWaits::add_location(const stream::LocationRecord& location) {
-  bool is_one = false;
+  unsigned roles = 0;
   for (std::size_t i = 0; i < location.symbol_ids.size(); ++i)
-    is_one = is_one || symbols_.contains(location.symbol_ids[i]);
-  if (is_one)
-    addresses_.emplace(location.pid, location.address);
+    if (const auto symbol = symbols_.find(location.symbol_ids[i]); symbol != symbols_.end())
+      roles |= symbol->second;
+  if (roles != 0)
+    addresses_[{location.pid, location.address}] = roles;
   else
     addresses_.erase({location.pid, location.address});
 }
@@ -249,14 +269,17 @@ void ChildWaits::add_location(const stream::LocationRecord& location) {
 bool ChildWaits::has(const stream::Sample& sample) const {
   if (addresses_.empty())
     return false;
-  bool is_one = false, is_in_program = false;
+  unsigned roles = 0;
+  bool is_in_program = false;
   stream::for_each_frame(sample, misc_, [&](const stream::CallChainEntry& entry) {
-    if (!is_in_program)
-      is_one = is_one || addresses_.contains({entry.is_kernel ? stream::kKernelPid : sample.pid,
-                                              entry.lookup_address});
-    is_in_program = is_in_program || !entry.is_kernel;
+    if (is_in_program)
+      return;
+    is_in_program = !entry.is_kernel;
+    const auto found = addresses_.find(
+        Address{entry.is_kernel ? stream::kKernelPid : sample.pid, entry.lookup_address});
+    roles |= found == addresses_.end() ? 0 : found->second;
   });
-  return is_one;
+  return (roles & kWaits) != 0 || (roles & kStartsAndWaits) == kStartsAndWaits;
 }
 
 }  // namespace pe::fold

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
-#include <boost/unordered/unordered_flat_set.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -91,8 +90,11 @@ class ChildWaits {
  private:
   void add_location(const stream::LocationRecord& location);
 
-  boost::unordered_flat_set<std::uint64_t> symbols_;                              ///< ids
-  boost::unordered_flat_set<std::pair<std::uint32_t, std::uint64_t>> addresses_;  ///< with pids
+  using Address = std::pair<std::uint32_t, std::uint64_t>;  ///< with its pid
+
+  // What a stack with this function does, in bits.
+  boost::unordered_flat_map<std::uint64_t, unsigned> symbols_;  ///< by id
+  boost::unordered_flat_map<Address, unsigned> addresses_;
   std::uint16_t misc_ = 0;
 };
 
