@@ -44,8 +44,8 @@ void Resolver::check_process(Jit& jit, std::uint32_t pid) {
   if (jit.is_checked || (time_ns_ == 0 && !is_elsewhere))
     return;
   jit.is_checked = true;
-  const auto started_ns = stream::start_ns_of(static_cast<pid_t>(pid));
-  if (is_elsewhere || (started_ns && *started_ns > time_ns_))
+  const auto now = stream::stat_of(static_cast<pid_t>(pid));
+  if (is_elsewhere || (now && now->start_ns > time_ns_))
     forget_process(jit, pid);
 }
 

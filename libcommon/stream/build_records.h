@@ -24,6 +24,17 @@ void build_comm(Builder& builder, std::uint32_t pid, std::uint32_t tid, std::str
   builder.begin(PERF_RECORD_COMM, misc).add(pid).add(tid).add_string(name);
 }
 
+/// Adds the parent and the command line of a process to its COMM record, which is padded
+/// (kCommandLineMark).
+template <typename Builder>
+void add_command_line(Builder& builder, std::uint32_t parent_pid, std::string_view words) {
+  builder.add(kCommandLineMark)
+      .add(parent_pid)
+      .add(static_cast<std::uint32_t>(words.size()))
+      .add_bytes(words)
+      .pad();
+}
+
 /// Starts a FORK or EXIT record.
 template <typename Builder>
 void build_task(Builder& builder, std::uint32_t type, const TaskRecord& task,

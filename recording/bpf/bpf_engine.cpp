@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "recording/bpf/walk_limits.h"
 #include "recording/own_process.h"
+#include "recording/stream/command_lines.h"
 #include "recording/stream/synthesize.h"
 #include "stream/build_records.h"
 #include "stream/proc/maps.h"
@@ -172,6 +173,10 @@ void BpfEngine::take_sample(RecordedStream& stream, const unwind::Sample& sample
   const auto& taken = sample.record;
   if (taken.kind == unwind::kRecordScript)
     return keep_script(sample);
+  if (taken.kind == unwind::kRecordCommandLine) {
+    Synthesizer synthesizer(stream.layout(), on_record);
+    return write_command_line(sample, synthesizer);
+  }
   add_script(stream, taken, on_record);
   if (taken.stop == kStopUnknownProcess)
     unknown_[taken.tgid] = taken.time_ns;
@@ -216,6 +221,8 @@ void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {
   script_publisher_.describe(closing);
   if (const std::uint64_t full = object_->counts().scripts_full; full > 0)
     closing.doubt(plural(full, "stack") + " of scripts lost", "raise --mmap-pages");
+  if (const std::uint64_t full = object_->counts().commands_full; full > 0)
+    closing.doubt(plural(full, "command line") + " lost", "raise --mmap-pages");
   describe_limits(object_->limited_walks(), "lower --freq", closing);
   constexpr std::string_view kFewer = "record fewer processes, or use --engine perf";
   if (const auto losses = unwind::describe_losses(stream.tables()->statistics()); !losses.empty())

@@ -185,6 +185,7 @@ class LoadedObject final : public BpfObject {
   [[nodiscard]] std::span<const std::uint64_t> words_of(std::uint32_t number) const;
   static int on_record(void* self, void* data, std::size_t bytes);
   void take_record(std::span<const std::byte> bytes) const;
+  void take_command_line(std::span<const std::byte> bytes) const;
 
   Skeleton skeleton_;
   MappedMemory rules_, stacks_, sums_;
@@ -323,6 +324,8 @@ void LoadedObject::take_record(std::span<const std::byte> bytes) const {
   const auto rest = bytes.subspan(sizeof(SampleRecord));
   const std::span<const std::uint64_t> words(reinterpret_cast<const std::uint64_t*>(rest.data()),
                                              rest.size() / sizeof(std::uint64_t));
+  if (record->kind == kRecordCommandLine)
+    return take_command_line(bytes);
   Sample sample{*record, stack(record->user_stack), stack(record->kernel_stack)};
   std::size_t end = 0;  // in words, of the data before the kernel's frames
   if (record->kind == kRecordScript) {
@@ -345,6 +348,18 @@ void LoadedObject::take_record(std::span<const std::byte> bytes) const {
         words.subspan(end).first(std::min<std::size_t>(record->kernel_frames, words.size() - end)),
         kStopEndOfStack, true};
   (*on_sample_)(sample);
+}
+
+void LoadedObject::take_command_line(std::span<const std::byte> bytes) const {
+  if (bytes.size() < sizeof(CommandLineRecord))
+    return;
+  const auto& sent = *reinterpret_cast<const CommandLineRecord*>(bytes.data());
+  const std::string_view name(std::data(sent.name), std::size(sent.name));
+  const std::string_view words(std::data(sent.words), std::size(sent.words));
+  (*on_sample_)({.record = sent.record,
+                 .stack = {},
+                 .name = name.substr(0, name.find('\0')),
+                 .words = words.substr(0, sent.record.length)});
 }
 
 std::size_t LoadedObject::read_samples(const std::function<void(const Sample&)>& on_sample) {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -85,6 +86,8 @@ struct Sample {
   /// For kRecordScript: its words.
   std::span<const std::uint64_t> script = {};
   const EndedWait* ended = nullptr;  ///< for kRecordWaitEnded
+  /// For kRecordCommandLine: the new name of the process, and its command line.
+  std::string_view name = {}, words = {};
 };
 
 /// The thread that ended a wait, or that the real waker interrupted.

@@ -78,7 +78,7 @@ struct uprobe_task {
 };
 
 struct mm_struct {
-  unsigned long start_code;
+  unsigned long start_code, arg_start, arg_end;
   struct file* exe_file;
   struct uprobes_state uprobes_state;
 };
@@ -115,6 +115,7 @@ struct task_struct {
   struct mm_struct* mm;
   int pid;
   int tgid;
+  struct task_struct* real_parent;
   uint32_t self_exec_id;
   struct signal_struct* signal;
   sigset_t blocked;

@@ -88,6 +88,7 @@ enum RecordKind {
   /// Of switches and wakers, the stack is part of `user_stack`, which is new, and not in the
   /// record.
   kRecordScript,
+  kRecordCommandLine,  ///< a CommandLineRecord: a process has executed a program
 };
 
 /// Selects the samples, and switches, that come with registers and a piece of the stack.
@@ -121,6 +122,15 @@ struct SampleRecord {
   /// Number of the kernel stack's frames after that data, if the kernel stack has no number.
   uint32_t kernel_frames;
   uint32_t stop;  ///< StackStop of the user's stack, if there is one
+};
+
+enum { kCommandLineBytes = 2048, kNameBytes = 16 };
+/// Of `record`, `cookie` is the parent's tgid, `length` the size of `words`, and `period` the time
+/// right before the kernel's own record of the exec.
+struct CommandLineRecord {
+  struct SampleRecord record;
+  char name[kNameBytes];          ///< the new one of the process
+  char words[kCommandLineBytes];  ///< its command line, as in stream::CommRecord
 };
 
 /// SumKey::state of the time for which a thread held a lock, instead of a wait.
@@ -197,7 +207,7 @@ enum WalkLimit {
 /// A process whose walks ended at a limit.
 struct LimitedProcess {
   uint64_t walks;
-  char name[16];  ///< of the thread that had the first of them
+  char name[kNameBytes];  ///< of the thread that had the first of them
 };
 
 /// The counts of one CPU, since loading.
@@ -222,6 +232,7 @@ struct Counts {
   uint64_t kernel_unwound;  ///< kernel stacks of switches that the kernel unwound
   uint64_t kernel_reused;   ///< ... that were still one of the thread's last ones
   uint64_t scripts_full;    ///< stacks of interpreters that had no room
+  uint64_t commands_full;   ///< command lines that had no room
   /// Walks of native stacks, or in interpreters, that ended at this WalkLimit.
   uint64_t limited[kWalkLimits];
 };

@@ -460,6 +460,34 @@ int BPF_PROG(on_rename, struct task_struct* task) {
   return 0;
 }
 
+/// Sends the command line of a process that has executed a program.  Its memory is present: the
+/// kernel has just written it.
+static __always_inline void send_command_line(struct task_struct* task, uint64_t exec_ns) {
+  const uint64_t start = BPF_CORE_READ(task, mm, arg_start);
+  const uint64_t bytes = BPF_CORE_READ(task, mm, arg_end) - start;
+  struct Counts* counted = counts_of_cpu();
+  struct CommandLineRecord* sent = bpf_ringbuf_reserve(&ring, sizeof *sent, 0);
+  if (!sent) {
+    if (counted)
+      ++counted->commands_full;
+    return;
+  }
+  const uint32_t length = bytes > sizeof sent->words ? sizeof sent->words : bytes;
+  sent->record = (struct SampleRecord){.kind = kRecordCommandLine,
+                                       .time_ns = bpf_ktime_get_ns(),
+                                       .tgid = task->tgid,
+                                       .tid = task->tgid,
+                                       .period = exec_ns,
+                                       .cookie = BPF_CORE_READ(task, real_parent, tgid),
+                                       .length = length};
+  bpf_get_current_comm(sent->name, sizeof sent->name);
+  // The reader is woken by the exec's own record.
+  if (bpf_probe_read_user(sent->words, length, (const void*)start))
+    bpf_ringbuf_discard(sent, BPF_RB_NO_WAKEUP);
+  else
+    bpf_ringbuf_submit(sent, BPF_RB_NO_WAKEUP);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct* task) {
   const uint32_t tgid = task->tgid;
@@ -470,6 +498,8 @@ int BPF_PROG(on_exec, struct task_struct* task) {
   else
     bpf_map_delete_elem(&processes, &tgid);
   bpf_map_delete_elem(&scripts, &tgid);
+  if (times && pass_on != kPassNothing && (!only_targets || is_started_target(tgid)))
+    send_command_line(task, times->exec_ns);
   // Its first wait may come before a sample, or before user space knows it.
   if (with_scripts && (!only_targets || is_started_target(tgid)))
     find_program_script(task);

@@ -154,7 +154,8 @@ void Drain::hold(const stream::Record& record, bool may_stay, std::uint64_t& las
       break;
   }
   last_change_ns_ = std::max(last_change_ns_, time_ns);
-  held_.hold(time_ns, {file_ids_.completed(record).bytes});
+  const stream::Record named = command_lines_ ? command_lines_->completed(record) : record;
+  held_.hold(time_ns, {file_ids_.completed(named).bytes});
 }
 
 void Drain::hold_sample(const stream::Record& record, const stream::Sample& sample, bool may_stay) {

@@ -23,6 +23,7 @@
 
 #include "recording/bpf/bpf_engine.h"
 #include "recording/counters/counter.h"
+#include "recording/stream/command_lines.h"
 #include "recording/stream/file_ids.h"
 #include "recording/stream/recorded_stream.h"
 #include "stream/ordered_reader.h"
@@ -67,11 +68,17 @@ class Drain {
         attr_(attr),
         engine_(engine),
         file_ids_(attr, &stream.budget()),
-        pace_(attr) {}
+        pace_(attr) {
+    if (engine == nullptr)
+      command_lines_.emplace(attr, stream.budget());
+  }
 
   /// From now on a loss (PERF_RECORD_LOST) is written before everything that happened since its
   /// ring was full.  The kernel reports it only when there is room again.
   void report_losses_early() noexcept { reports_losses_early_ = true; }
+
+  /// The caller writes the command lines of programs that are executed, as the engine does.
+  void leave_command_lines() noexcept { command_lines_.reset(); }
 
   /// Makes one pass over the rings.  FINISHED_ROUND separates the records of two passes.  Output is
   /// flushed a few times a second.  The rings already hold all records that are older than
@@ -104,6 +111,7 @@ class Drain {
   perf_event_attr attr_;
   BpfEngine* engine_;
   FileIds file_ids_;
+  std::optional<CommandLines> command_lines_;  ///< none: they come from the kernel
   stream::HeldRecords held_;
   bool has_behind_ = false;           ///< the last record was memory after the next sample's copy
   std::uint64_t last_change_ns_ = 0;  ///< of the newest record that is not a sample

@@ -115,6 +115,13 @@ void Synthesizer::comm(pid_t pid, pid_t tid, std::string_view comm, std::uint16_
   finish(process, thread);
 }
 
+void Synthesizer::command_line(const stream::CommRecord& process) {
+  stream::build_comm(builder_, process.pid, process.tid, process.comm,
+                     process.is_of_next_exec ? stream::kMiscOfNextExec : 0);
+  stream::add_command_line(builder_.pad(), process.parent_pid, process.command_line);
+  finish(process.pid, process.tid);
+}
+
 bool Synthesizer::mappings(pid_t pid, const std::function<bool(const stream::MapsLine&)>& is_new) {
   const std::function<void(const stream::MapsLine&)> write = [&](const stream::MapsLine& map) {
     if (is_recorded(map) && is_new(map))

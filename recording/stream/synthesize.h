@@ -46,6 +46,8 @@ class Synthesizer {
   void task(std::uint32_t type, const stream::TaskRecord& task);
   /// Writes COMM; `misc` is 0 or PERF_RECORD_MISC_COMM_EXEC.
   void comm(pid_t pid, pid_t tid, std::string_view comm, std::uint16_t misc = 0);
+  /// Writes COMM with the process's parent and its command line.
+  void command_line(const stream::CommRecord& process);
   /// Writes MMAP2 for each executable mapping for which `is_new` returns true.  Code that the
   /// program has made includes the memory that it has reserved behind it.  Returns false if the
   /// process is gone, or we may not read it.

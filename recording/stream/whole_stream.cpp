@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "recording/stream/command_lines.h"
 #include "recording/stream/file_ids.h"
 #include "recording/stream/synthesize.h"
 #include "stream/proc/maps.h"
@@ -128,8 +129,10 @@ void write_head(RecordedStream& stream, std::span<const OpenedEvent> events,
 std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& layout,
                                  const Target& target) {
   FileIds file_ids(layout, &stream.budget());
-  Synthesizer synthesizer(
-      layout, [&](const stream::Record& record) { stream.write(file_ids.completed(record)); });
+  CommandLines command_lines(layout, stream.budget());
+  Synthesizer synthesizer(layout, [&](const stream::Record& record) {
+    stream.write(file_ids.completed(command_lines.completed(record)));
+  });
   synthesizer.kernel();
   std::vector<pid_t> processes = target.processes;
   if (target.is_command)

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "recording/bpf/walk_limits.h"
 #include "recording/own_process.h"
+#include "recording/stream/command_lines.h"
 #include "recording/stream/whole_stream.h"
 #include "recording/waits/engine.h"
 #include "stream/proc/maps.h"
@@ -169,6 +170,10 @@ BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Ob
                [this](std::uint64_t time_ns, const stream::Record& record) {
                  recording_->waits.hold(time_ns, record);
                }),
+      command_lines_(layout_,
+                     [this](const stream::Record& record) {
+                       recording_->waits.hold(stream::time_of(record, layout_), record);
+                     }),
       stacks_(*object_, scripts_, options.request.user_only) {
   fds_.push_back(object_->ring_fd());
   object_->pause(true);
@@ -186,6 +191,7 @@ std::vector<std::uint64_t> BpfEngine::ids() const {
 
 void BpfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
+  recording_->drain.leave_command_lines();
   recording_->waits.check_by([this] { budget_.look(monotonic_ns()); });
   unwound_ = recording_->stream.stated(layout_);
   write_head();
@@ -303,8 +309,9 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   read_sums();
   scripts_.reader().forget_ended();
   take_in();
-  recording_->waits.write_until(now_ns);
-  scripts_.written_until(now_ns);
+  const std::uint64_t complete_ns = now_ns - recording::kMostExecNs;
+  recording_->waits.write_until(complete_ns);
+  scripts_.written_until(complete_ns);
   // Reading very many sums must not use up all of our time.
   constexpr std::uint64_t kRest = 20;
   const std::uint64_t read_ns = monotonic_ns();
@@ -318,6 +325,8 @@ void BpfEngine::read_ring() {
     budget_.look(monotonic_ns());
     if (const auto& record = sample.record; record.kind == unwind::kRecordScript)
       return scripts_.name(record, object_->stack(record.user_stack));
+    if (sample.record.kind == unwind::kRecordCommandLine)
+      return recording::write_command_line(sample, command_lines_);
     if (sample.record.cookie != 0 && sample.registers.empty())
       return hold_sample(sample.record, stacks_.stack_of(sample));
     recording_->passed.hold(sample, object_->stack(sample.record.kernel_stack));

@@ -117,6 +117,7 @@ class BpfEngine final : public Engine {
   perf_event_attr layout_;   ///< of the kernel's records, and of forwarded switches
   perf_event_attr unwound_;  ///< of samples after their stacks are walked
   ScriptStacks scripts_;
+  recording::Synthesizer command_lines_;  ///< writes those that the kernel sends
   StackReader stacks_;
   SumIncreases increases_;
   std::uint64_t next_reading_ns_ = 0, began_ns_ = 0, stopped_ns_ = 0, ended_ns_ = 0,

@@ -93,6 +93,7 @@ void add_losses(const unwind::Counts& counts, Closing& closing) {
   add(counts.stacks_full, "stack", "had no room in the kernel's map", kFewer);
   add(counts.ring_full, "stack", "had no room in the ring from which offcpu walks them",
       "use --engine perf");
+  add(counts.commands_full, "command line", "had no room in the same ring", "use --engine perf");
   add(counts.execs_full, "process", "could not be followed into the programs that they execute",
       kFewerProcesses);
   add(counts.targets_full, "process", "could not be followed", kFewerProcesses);

@@ -1,6 +1,7 @@
 // Folds any bytes as a sample stream, with or without symbols.  The result is folded text that can
 // be read back, and is the same if the bytes arrive in pieces.  Counts divided by time add up to
-// the same counts.  For some sizes only the samples inside calls are folded.
+// the same counts.  Sizes decide whether only the samples inside calls are folded, and which root
+// frames there are.
 // SPDX-License-Identifier: MIT
 #include <cstddef>
 #include <cstdint>
@@ -95,6 +96,9 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
     options.root = pe::fold::RootName::kCommPidTid;
     options.weight = pe::fold::Weight::kPeriod;
   }
+  constexpr std::size_t kRoots = 5;
+  options.roots = static_cast<pe::fold::Roots>(size % kRoots);
+  options.marks_waits = options.roots == pe::fold::Roots::kTree;
   constexpr std::size_t kShareWithCalls = 3;
   options.chooses_calls = size % kShareWithCalls == 0;
   constexpr std::uint64_t kSteps[] = {1'000'000, 1'000'000'000, 3'600'000'000'000};

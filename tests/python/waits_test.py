@@ -7,12 +7,6 @@ from stackpipe.messages import UsageError
 
 
 class Folding(unittest.TestCase):
-    def test_all_frames_that_wait_are_marked_but_the_first(self):
-        self.assertEqual(waits.as_waiting(b"sh;main;a b", b"7"), b"sh;main_[o];a b_[o] 7\n")
-
-    def test_a_stack_of_one_frame_is_marked_all_the_same(self):
-        self.assertEqual(waits.as_waiting(b"sh", b"7"), b"sh_[o] 7\n")
-
     def test_nanoseconds_become_microseconds(self):
         self.assertEqual(waits.in_microseconds(b"sh;main", b"1500600"), b"sh;main 1501\n")
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stream/build_records.h"
 #include "stream/stream_writer.h"
 #include "support/string_output.h"
 
@@ -139,6 +140,14 @@ class StreamBuilder {
         .add(tid)
         .add_string(name);
     return trailer(time_ns, pid, tid);
+  }
+  /// The same of a process with a command line, as our recorders write it.
+  StreamBuilder& command(std::uint64_t time_ns, std::uint32_t pid, std::string_view words,
+                         std::uint16_t misc = PERF_RECORD_MISC_COMM_EXEC,
+                         std::uint32_t parent = 0) {
+    stream::build_comm(builder_, pid, pid, "comm", misc);
+    stream::add_command_line(builder_.pad(), parent, words);
+    return trailer(time_ns, pid, pid);
   }
   StreamBuilder& fork(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t parent) {
     builder_.begin(PERF_RECORD_FORK).add(pid).add(parent).add(pid).add(parent).add(time_ns);

@@ -60,6 +60,13 @@ constexpr Choice<UnnamedText> kUnnamedTexts[] = {
     {"unknown", UnnamedText::kUnknown},
 };
 
+constexpr Choice<Roots> kRoots[] = {
+    {"process", Roots::kProcess},
+    {"thread", Roots::kThread},
+    {"command", Roots::kCommand},
+    {"tree", Roots::kTree},
+};
+
 constexpr Choice<Weight> kWeights[] = {
     {"samples", Weight::kSamples},
     {"period", Weight::kPeriod},
@@ -69,7 +76,7 @@ constexpr Choice<Weight> kWeights[] = {
 /// Refuses options that shape folded text: profiles have fields for the same data.
 void refuse_with_to(const CommandLine& line) {
   for (const char* option : {"compat", "all-events", "every", "pid", "tid", "weight", "unnamed",
-                             "span", "longer", "strip-names"})
+                             "span", "longer", "strip-names", "root", "mark-waits"})
     if (line.has(option))
       throw UsageError(fmt::format("--{}: cannot be combined with --to", option));
 }
@@ -128,6 +135,10 @@ void add_options(po::options_description& options) {
       ("modules", "put the module before each name: libc.so.6`read")             //
       ("inline", "show inlined functions, in the text of perf script")           //
       ("context", "with --inline: add file and line to names")                   //
+      ("root", one_of("HOW", kRoots),
+       "root frames: process, thread (below its process), command (line of the process), tree (of "
+       "command lines)")                                //
+      ("mark-waits", "mark the frames of waits: _[o]")  //
       ("unnamed", one_of("HOW", kUnnamedTexts),
        "text of frames without a name: place, such as libc.so.6+0x1f (default), module, "
        "unknown")  //
@@ -197,6 +208,12 @@ void read_times(const CommandLine& line, Options& options) {
     options.root = RootName::kCommPid;
   if (line.has("tid"))
     options.root = RootName::kCommPidTid;
+  options.roots = choose(line, "root", kRoots, options.roots);
+  options.marks_waits = line.has("mark-waits");
+  if (options.is_perl && (options.roots != Roots::kNone || options.marks_waits))
+    throw UsageError("--root, --mark-waits: cannot be combined with --compat");
+  if (line.has("tid") && options.roots != Roots::kNone && options.roots != Roots::kThread)
+    throw UsageError("--tid: with --root, only for --root thread");
 }
 
 }  // namespace

@@ -89,8 +89,17 @@ enum class UnnamedText {
   kUnknown,  ///< "[unknown]"
 };
 
-/// The text of the root frame.
+/// What is added to the names of threads and processes.
 enum class RootName { kComm, kCommPid, kCommPidTid };
+
+/// The root frames of --root.
+enum class Roots {
+  kNone,     ///< the thread's name alone
+  kProcess,  ///< the process's name
+  kThread,   ///< the process's name, the thread's name
+  kCommand,  ///< the process's command line
+  kTree,     ///< the command lines of its ancestors and its own, and a thread's own name
+};
 
 struct Format;
 namespace exports {
@@ -113,6 +122,8 @@ struct Options {
   Marks marks;
   bool with_facts = false;                    ///< --annotate: facts precede the stacks
   UnnamedText unnamed = UnnamedText::kPlace;  ///< in a sample stream
+  Roots roots = Roots::kNone;
+  bool marks_waits = false;  ///< --mark-waits: "_[o]" after the frames of waits
   RootName root = RootName::kComm;
   Weight weight = Weight::kByUnit;
   std::string weight_field = {};          ///< of tracepoints in a sample stream; empty: none

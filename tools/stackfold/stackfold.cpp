@@ -109,6 +109,11 @@ std::string losses(const fold::StreamReport& report, const fold::Options& option
   if (report.unholdable > 0)
     add_to(text, plural(report.unholdable, "sample") +
                      " left out that are not of mutexes: when others are released is not known");
+  if (report.child_wait_ns > 0)
+    add_to(text, fmt::format("{:.3f} s of waits for children left out, because the children are "
+                             "drawn (keep them: stackfold --root command)",
+                             static_cast<double>(report.child_wait_ns) /
+                                 static_cast<double>(kNsPerSecond)));
   add_left_out(text, report, options);
   return text;
 }
@@ -282,6 +287,10 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
   if (!options.weight_field.empty() && &format != &fold::stream_format())
     throw Error(fmt::format("{}: --weight {}: {} text has no fields: choose samples or period",
                             input, in_quotes(options.weight_field), format.name));
+  if (&format != &fold::stream_format() &&
+      (options.roots != fold::Roots::kNone || options.marks_waits))
+    throw Error(fmt::format("{}: --{}: only for a sample stream", input,
+                            options.marks_waits ? "mark-waits" : "root"));
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
   if (options.only_running && !format.has.waits)

@@ -242,6 +242,10 @@ StreamCollapser::StreamCollapser(Input& input, const Options& options, folded::F
       in_ns_(counts.frames()),
       locations_(counts.frames(), options),
       stacks_(input, options, locations_) {
+  if (options.roots != Roots::kNone)
+    roots_.emplace(counts.frames(), options);
+  if (options.roots == Roots::kTree)
+    child_waits_.emplace();
   if (options.chooses_calls)
     slow_calls_.emplace(counts.frames(), options, input.name(),
                         [this](const StackCount& counted) { count(counted); });
@@ -252,6 +256,8 @@ StreamReport StreamCollapser::fold() {
     elapsed_.emplace(counts_.frames());
   StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); },
                                      [this](const stream::Record& record) { observe(record); });
+  report.child_wait_ns = left_out_ns_;
+  report.folded_samples -= left_out_samples_;
   if (slow_calls_) {
     report.calls = slow_calls_->finish();
     report.folded_samples = report.calls->samples;
@@ -271,17 +277,56 @@ StreamReport StreamCollapser::fold() {
   return report;
 }
 
+namespace {
+
+/// Is the sample a wait, or does its event sample waiting threads as well?
+bool may_be_wait(const stream::Event& event) {
+  return event.name.starts_with("offcpu") || event.name == "wall-clock";
+}
+
+}  // namespace
+
+/// While a thread waits for a child, the child is drawn.
+bool StreamCollapser::leaves_out(const Stacks::Taken& taken) {
+  const stream::Sample& sample = taken.sample;
+  if (!child_waits_ || !may_be_wait(taken.event) || !child_waits_->has(sample) ||
+      !roots_->had_child(sample.pid, begin_of(sample, taken.event)))
+    return false;
+  ++left_out_samples_;
+  left_out_ns_ += sample.period;
+  return true;
+}
+
+void StreamCollapser::add_roots(const stream::Sample& sample) {
+  const auto& processes = stacks_.session().processes();
+  if (!roots_)
+    return stack_.push_back(locations_.root(sample.pid, sample.tid, processes));
+  const auto roots = roots_->of(sample.pid, sample.tid, processes);
+  stack_.insert(stack_.end(), roots.begin(), roots.end());
+}
+
+/// Marks the frames from `begin` on.
+void StreamCollapser::mark_wait(std::size_t begin) {
+  for (std::size_t i = begin; i < stack_.size(); ++i) {
+    const auto [marked, is_new] = marked_.try_emplace(stack_[i]);
+    if (is_new)
+      marked->second = locations_.word(fmt::format("{}_[o]", counts_.frames()[stack_[i]]));
+    stack_[i] = marked->second;
+  }
+}
+
 void StreamCollapser::take(const Stacks::Taken& taken) {
   if (elapsed_ && taken.sample.pid == 0 && taken.event.name == stream::kSilenceEvent)
     return elapsed_->set_whole(taken.sample.period);
+  if (leaves_out(taken))
+    return;
   auto& stack = stack_;
   stack.clear();
   if (options_.all_events)
     stack.push_back(locations_.word(clean_name(taken.event.name)));
-  const folded::FrameId thread =
-      locations_.root(taken.sample.pid, taken.sample.tid, stacks_.session().processes());
   const std::size_t begin = stack.size();
-  stack.push_back(thread);
+  add_roots(taken.sample);
+  const std::size_t end_of_roots = stack.size();
   stack.insert(stack.end(), taken.root_first.begin(), taken.root_first.end());
   // As in chain graphs, the waker's stack follows "--" upside down, so that both leaves meet at
   // "--".
@@ -291,6 +336,8 @@ void StreamCollapser::take(const Stacks::Taken& taken) {
     if (taken.blames_waker)  // all of it the other way round: the waker's stack comes first
       std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(begin), stack.end());
   }
+  if (options_.marks_waits && taken.event.name.starts_with("offcpu"))
+    mark_wait(taken.blames_waker ? begin + 1 : std::min(end_of_roots, stack.size() - 1));
   add(taken);
 }
 
@@ -334,6 +381,10 @@ void StreamCollapser::observe(const stream::Record& record) {
   const stream::Session& session = stacks_.session();
   if (slow_calls_)
     slow_calls_->follow(record, session);
+  if (roots_)
+    roots_->follow(record, session.processes());
+  if (child_waits_)
+    child_waits_->follow(record);
   facts_.observe(record, session);
   if (counts_.timeline() == nullptr)
     return;

@@ -16,6 +16,7 @@
 #include "stackfold/elapsed.h"
 #include "stackfold/folded_counts.h"
 #include "stackfold/options.h"
+#include "stackfold/root_frames.h"
 #include "stackfold/slow_calls.h"
 #include "stackfold/stream_stacks.h"
 #include "stream/proc/process_table.h"
@@ -163,6 +164,9 @@ class StreamCollapser {
   using Stacks = StreamStacks<Locations>;
 
   void take(const Stacks::Taken& taken);
+  void add_roots(const stream::Sample& sample);
+  void mark_wait(std::size_t begin);
+  bool leaves_out(const Stacks::Taken& taken);
   void add(const Stacks::Taken& taken);
   void observe(const stream::Record& record);
   void count(const StackCount& counted);
@@ -177,6 +181,10 @@ class StreamCollapser {
   StreamFacts facts_;
   std::optional<SlowCalls> slow_calls_;
   std::optional<ElapsedTime> elapsed_;
+  std::optional<RootFrames> roots_;        ///< of --root
+  std::optional<ChildWaits> child_waits_;  ///< of --root tree
+  std::uint64_t left_out_samples_ = 0, left_out_ns_ = 0;
+  boost::unordered_flat_map<folded::FrameId, folded::FrameId> marked_;  ///< with "_[o]"
   std::vector<folded::FrameId> stack_;  ///< of the current sample, root first
 };
 

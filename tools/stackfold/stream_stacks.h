@@ -64,6 +64,7 @@ struct StreamReport : SampleChoice {
   std::uint64_t unholdable = 0;  ///< samples of kHeldEvent that are not of locks
   /// The weight of these, if we walked them: their number, or for waits their time.
   double complete_stacks = 0, incomplete_stacks = 0;
+  std::uint64_t child_wait_ns = 0;      ///< waits for children, left out of --root tree
   std::optional<SlowCallReport> calls;  ///< with --span or --longer
   std::string facts;                    ///< lines of folded text; empty for exports
   std::string unit;  ///< of the counts: "samples", "us", "bytes" ...; empty: no sample, an export

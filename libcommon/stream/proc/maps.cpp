@@ -161,17 +161,22 @@ std::optional<std::string> comm_of(pid_t pid, pid_t tid) {
   return text;
 }
 
-std::optional<std::uint64_t> start_ns_of(pid_t pid) {
+std::optional<ProcessStat> stat_of(pid_t pid) {
   constexpr std::size_t kMaxBytes = 4096;
   const auto text = read_small_file(fmt::format("/proc/{}/stat", pid), kMaxBytes);
+  const auto name = text ? text->find('(') : std::string::npos;
   const auto name_end = text ? text->rfind(')') : std::string::npos;
-  if (name_end == std::string::npos)
+  if (name == std::string::npos || name_end == std::string::npos || name_end < name)
     return std::nullopt;
+  ProcessStat stat{.comm = text->substr(name + 1, name_end - name - 1)};
   std::string_view fields = std::string_view(*text).substr(name_end + 1);
-  constexpr int kFirst = 2, kStartTime = 22;  // fields as numbered in proc(5)
+  constexpr int kFirst = 2, kParent = 4, kStartTime = 22;  // fields as numbered in proc(5)
   std::optional<std::string_view> field;
-  for (int i = kFirst; i <= kStartTime; ++i)
+  for (int i = kFirst; i <= kStartTime; ++i) {
     field = take_until(fields, ' ');
+    if (i == kParent)
+      stat.parent_pid = pid_or_zero(field.value_or(""));
+  }
   const auto ticks = field ? parse_number<std::uint64_t>(*field) : std::nullopt;
   if (!ticks)
     return std::nullopt;
@@ -179,7 +184,8 @@ std::optional<std::uint64_t> start_ns_of(pid_t pid) {
   const std::uint64_t started_ns = *ticks * (kNsPerSecond / ticks_per_second);
   const std::uint64_t now_ns = monotonic_ns();  // first, for the other clock is not behind it
   const std::uint64_t suspended_ns = clock_ns(CLOCK_BOOTTIME) - now_ns;
-  return started_ns - std::min(started_ns, suspended_ns);
+  stat.start_ns = started_ns - std::min(started_ns, suspended_ns);
+  return stat;
 }
 
 std::optional<ThreadStatus> status_of(pid_t tid) {

@@ -48,9 +48,14 @@ std::vector<pid_t> all_processes();
 /// Returns the name of a thread (prctl(2), PR_SET_NAME); nullopt if it is gone.
 std::optional<std::string> comm_of(pid_t pid, pid_t tid);
 
-/// Returns when the process started, in CLOCK_MONOTONIC and up to a tick (10 ms) too early; nullopt
-/// if it is gone.
-std::optional<std::uint64_t> start_ns_of(pid_t pid);
+/// What /proc/PID/stat says about a process.
+struct ProcessStat {
+  std::string comm;
+  pid_t parent_pid = 0;
+  std::uint64_t start_ns = 0;  ///< CLOCK_MONOTONIC, up to a tick (10 ms) too early
+};
+/// Returns nullopt if the process is gone.
+std::optional<ProcessStat> stat_of(pid_t pid);
 
 /// The state of a thread in /proc/TID/status.
 struct ThreadStatus {

@@ -143,12 +143,16 @@ Bytes build_id_in(Bytes identity) {
   return is_one ? identity.subspan(kIdAt, size) : Bytes{};
 }
 
-/// Returns the identity after a mapping's path, which zeros fill up to whole words.
+/// Skips the zeros that fill up a text to whole words, and this mark.  Returns false if something
+/// else follows.
+bool skip_to_addition(ByteReader& reader, std::uint64_t mark) {
+  return reader.skip(reader.left().size() % sizeof mark) && reader.take<std::uint64_t>() == mark;
+}
+
+/// Returns the identity after a mapping's path.
 FileIdentity identity_behind(ByteReader reader) {
-  constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
   FileIdentity identity;
-  if (!reader.skip(reader.left().size() % kWordBytes) ||
-      reader.take<std::uint64_t>() != kIdentityMark)
+  if (!skip_to_addition(reader, kIdentityMark))
     return {};
   for (std::uint64_t* field :
        {&identity.boot, &identity.device, &identity.inode, &identity.changed_ns}) {
@@ -260,7 +264,17 @@ std::optional<CommRecord> parse_comm(const Record& record) {
   const auto comm = reader.take_string();
   if (!pid || !tid || !comm)
     return std::nullopt;
-  return CommRecord{*pid, *tid, (record.misc & PERF_RECORD_MISC_COMM_EXEC) != 0, *comm};
+  CommRecord named{*pid, *tid, (record.misc & PERF_RECORD_MISC_COMM_EXEC) != 0, *comm};
+  if (!skip_to_addition(reader, kCommandLineMark))
+    return named;
+  const auto parent = reader.take<std::uint32_t>();
+  const auto bytes = reader.take<std::uint32_t>();
+  if (const auto line = parent && bytes ? reader.take_bytes(*bytes) : std::nullopt) {
+    named.parent_pid = *parent;
+    named.command_line = text_of(*line);
+    named.is_of_next_exec = (record.misc & kMiscOfNextExec) != 0;
+  }
+  return named;
 }
 
 std::optional<TaskRecord> parse_task(const Record& record) {

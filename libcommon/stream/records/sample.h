@@ -88,10 +88,23 @@ struct BuildIdRecord {
 };
 std::optional<BuildIdRecord> parse_build_id(const Record& record);
 
+/// Starts what our recorders add to a COMM record of a process, after its name that is padded to a
+/// multiple of eight bytes: this number, the process's parent, the length of the command line, and
+/// the command line, padded likewise.  See kIdentityMark.
+inline constexpr std::uint64_t kCommandLineMark = 0xfe22'2d00'fe22'2d00;
+
+/// In the misc field of a COMM record of ours: its command line is that of the process's next exec.
+inline constexpr std::uint16_t kMiscOfNextExec = 1U << 11;
+
 struct CommRecord {
   std::uint32_t pid = 0, tid = 0;
   bool is_exec = false;  ///< the old address space is gone
   std::string_view comm;
+  std::uint32_t parent_pid = 0;  ///< of the process; 0: not recorded
+  /// The words of the process's command line, each with a NUL.  If the last has none, the command
+  /// line is longer.  Empty: not recorded.
+  std::string_view command_line = {};
+  bool is_of_next_exec = false;  ///< the command line
 };
 std::optional<CommRecord> parse_comm(const Record& record);
 

@@ -175,6 +175,26 @@ BOOST_AUTO_TEST_CASE(a_mapping_that_wraps_around_or_has_no_name_is_refused) {
   BOOST_TEST(!mmap(UINT64_MAX, 0x1000, true));
 }
 
+BOOST_AUTO_TEST_CASE(a_command_line_is_what_follows_its_mark) {
+  const auto parsed = [](std::uint64_t mark, std::uint32_t size, std::uint16_t misc = 0) {
+    static std::string kept;  // the result has views
+    pe::stream::RecordBuilder builder;
+    builder.begin(PERF_RECORD_COMM, misc).add(4U).add(4U).add_string("cc").pad();
+    builder.add(mark).add(3U).add(size).add_bytes(std::string_view("cc\0a.c\0", 7)).pad();
+    kept = builder.add(std::uint64_t{1}).finish();
+    return pe::stream::parse_comm(pe::stream::view_record(std::as_bytes(std::span(kept)))).value();
+  };
+  const auto named = parsed(pe::stream::kCommandLineMark, 7);
+  BOOST_TEST(named.comm == "cc");
+  BOOST_TEST(named.parent_pid == 3U);
+  BOOST_TEST(named.command_line == std::string_view("cc\0a.c\0", 7));
+  BOOST_TEST(!named.is_of_next_exec);
+  BOOST_TEST(parsed(pe::stream::kCommandLineMark, 7, pe::stream::kMiscOfNextExec).is_of_next_exec);
+  BOOST_TEST(parsed(pe::stream::kCommandLineMark, 17).command_line == "");  // beyond the record
+  BOOST_TEST(parsed(pe::stream::kCommandLineMark, 0xffffffff).parent_pid == 0U);
+  BOOST_TEST(parsed(0x1234, 7).command_line == "");  // a trailer
+}
+
 BOOST_AUTO_TEST_CASE(a_build_id_is_one_only_where_it_looks_like_one) {
   const auto identity = [](std::string_view bytes) {
     const std::string padded = std::string(bytes).append(24 - bytes.size(), '\0');

@@ -58,6 +58,18 @@ _COMMON = (
 )
 
 
+#: The root frames, as stackfold writes them.
+ROOT = Option("root", "", "HOW", "root frames: process, thread (below its process), command (line of the process), or tree (of command lines)",
+              choices=("process", "thread", "command", "tree"))
+
+
+def root_of(line: CommandLine) -> list[str]:
+    """Returns the option of stackfold for the root frames.  Raises UsageError."""
+    if line.has("root") and line.last("root") not in ROOT.choices:
+        raise UsageError(f"--root: neither {', '.join(ROOT.choices[:-1])} nor {ROOT.choices[-1]}: '{line.last('root')}'")
+    return ["--root", line.last("root")] if line.has("root") else []
+
+
 class Output(NamedTuple):
     """Where a profile goes, and in which form."""
 

@@ -20,10 +20,12 @@ OPTIONS = (
     Option("longer", "", "TIME", "with --span: only calls that take longer than TIME, such as 50ms"),
     Option("elapsed", "", "", "divide the time on the clock, also while nothing ran: shows what to make faster"),
     Option("lines", "", "", "add file and line to the name of each frame, where known"),
+    outputs.ROOT,
     *outputs.OPTIONS,
     HELP,
     VERSION,
 )
+_FOLDED_FORMS = ("svg", "folded")
 _STEP = "100ms"  #: of the map of time above the graph
 _USAGE = 2  # the status of a tool for a wrong command line
 
@@ -41,6 +43,7 @@ class Request(NamedTuple):
     longer: str = ""  #: a time; empty: all of its calls
     with_lines: bool = False
     is_elapsed: bool = False
+    root: Sequence[str] = ()  #: options of stackfold
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -55,9 +58,14 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
                 raise UsageError(f"--elapsed, --{option}: cannot be combined")
         if line.has("all"):
             raise UsageError("--elapsed: needs a command or processes: on the whole machine something always runs")
+    output = outputs.read_output(line)
+    if (line.has("root") or line.has("elapsed")) and output.form not in _FOLDED_FORMS:
+        option = "root" if line.has("root") else "elapsed"
+        raise UsageError(f"--{option}: only for {' and '.join(_FOLDED_FORMS)}: others have the threads' own times")
     rate = ["-F", line.last("freq")] if line.has("freq") else []
-    return record(Request(target, outputs.read_output(line), rate, "cpu,waits" if line.has("elapsed") else line.last("event"), line.last("engine"), line.has("verbose"),
-                          line.last("span"), line.last("longer"), line.has("lines"), line.has("elapsed")), tools)
+    event = "cpu,waits" if line.has("elapsed") else line.last("event")
+    return record(Request(target, output, rate, event, line.last("engine"), line.has("verbose"), line.last("span"), line.last("longer"),
+                          line.has("lines"), line.has("elapsed"), outputs.root_of(line)), tools)
 
 
 def record(request: Request, tools: pipeline.Tools) -> int:
@@ -94,12 +102,12 @@ def write(request: Request, stream: str, recording: recorder.Recording, tools: p
     output, status = request.output, recording.status
     symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
     times = ["--weight", "elapsed"] if request.is_elapsed else ["--every", _STEP] if output.form == "svg" else []
-    lines = ["--lines"] if request.with_lines and output.form in ("svg", "folded") else []  # exports always have them
+    lines = ["--lines"] if request.with_lines and output.form in _FOLDED_FORMS else []  # exports always have them
     calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
     look = ["--colors", "kind", "--title", printable(request.target.title)]
     # Pictures and exports are not made of nothing.  If pe-record was killed, the stream has no end, and pe-symbolize fails.
     has_none = output.form in ("folded", "pe") and recording.summaries[0].is_empty
-    if has_none or not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls), *look)]):
+    if has_none or not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls, *request.root), *look)]):
         say(f"{output.path}: not written: nothing was recorded")
         return status or OWN_FAILURE
     return status if request.target.command else 0

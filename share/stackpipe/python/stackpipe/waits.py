@@ -24,7 +24,7 @@ Ctrl-C ends the recording; the graph is still drawn.
 KEEP = Option("keep", "", "DIR", "keep streams and folded stacks in the folder DIR")
 #: A stream holds one recording; a flame graph of waits joins two.
 FORMS = ("svg", "folded", "pprof", "speedscope", "firefox")
-OPTIONS = (*targets.OPTIONS, KEEP, *outputs.options(FORMS), HELP, VERSION)
+OPTIONS = (*targets.OPTIONS, KEEP, outputs.ROOT, *outputs.options(FORMS), HELP, VERSION)
 _COMMAND_HZ, _RUNNING_HZ = "997", "99"  # as pe-record's; a held command is a running process to the recorders
 # The end of the line that offcpu prints as it starts, if the kernel gives it no stacks.  Its summary comes too late: the command
 # has run by then.
@@ -43,6 +43,7 @@ class Request(NamedTuple):
     hz: str
     keep: str  #: the folder to keep files in; empty: keep none
     is_verbose: bool = False
+    root: Sequence[str] = ()  #: options of stackfold
 
 
 class NoWaits(Failure):
@@ -62,7 +63,7 @@ def read_request(line: CommandLine, example: str, otherwise: str = "") -> Reques
     if line.has("keep") and not os.path.isdir(keep):
         raise UsageError(f"--keep: no folder '{keep}'")
     return Request(target, outputs.read_output(line, FORMS, otherwise), line.last("freq", _COMMAND_HZ if target.command else _RUNNING_HZ), keep,
-                   line.has("verbose"))
+                   line.has("verbose"), outputs.root_of(line))
 
 
 def draw(request: Request, tools: pipeline.Tools) -> int:
@@ -155,7 +156,7 @@ def write(request: Request, streams: str, ran: Recording, work: str, tools: pipe
     folded = os.path.join(work, "stacks.folded")
     with files.scratch() as said:
         sources = {stream: ["pe-symbolize", os.path.join(streams, stream)] for stream, summary in zip(_STREAMS, ran.summaries) if not summary.is_empty}
-        is_folded = fold(sources, folded, tools, said) == 0
+        is_folded = fold(sources, folded, tools, said, request.root) == 0
         outputs.forward(said, not (output.is_quiet and is_folded))
     if not is_folded:
         raise Failure(f"{output.path}: not written")
@@ -275,16 +276,17 @@ def messages_of(work: str, stream: str) -> str:
         return text_of(file.read())
 
 
-def fold(sources: Mapping[str, Sequence[str]], folded: str, tools: pipeline.Tools, said: BinaryIO) -> int:
-    """Folds the streams into one file, in microseconds.  `sources` are the commands that print them with symbols.  Messages go to
-    the file `said`.  Returns 0 if all was written."""
+def fold(sources: Mapping[str, Sequence[str]], folded: str, tools: pipeline.Tools, said: BinaryIO, root: Sequence[str] = ()) -> int:
+    """Folds the streams into one file, in microseconds, with the root frames of these options.  `sources` are the commands that
+    print them with symbols.  Messages go to the file `said`.  Returns 0 if all was written."""
     failed = 0
     with files.create(folded) as out:
         out.write(b"# unit: us\n")
-        for stream, weight, convert in (("on.pe", ["--weight", "period"], in_microseconds), ("off.pe", [], as_waiting)):
+        # Frames of waits are marked, except roots: running and waiting are drawn side by side under the same thread.
+        for stream, how, convert in (("on.pe", ["--weight", "period"], in_microseconds), ("off.pe", ["--mark-waits"], unchanged)):
             if stream not in sources:
                 continue
-            stages = [sources[stream], ["stackfold", *weight, "-"]]
+            stages = [sources[stream], ["stackfold", *how, *root, "-"]]
             tools.show(stages)
             running = tools.start_all(stages, stdout=subprocess.PIPE, stderr=said)
             try:
@@ -302,9 +304,6 @@ def in_microseconds(stack: bytes, count: bytes) -> bytes:
     return b"%s %.0f\n" % (stack, float(count) / 1000)
 
 
-def as_waiting(stack: bytes, count: bytes) -> bytes:
-    """Marks all frames of a line but the first, the thread's name.  So running and waiting are drawn side by side under
-    the same thread."""
-    root, *rest = stack.split(b";")
-    marked = b";".join([root, *(frame + b"_[o]" for frame in rest)]) if rest else root + b"_[o]"
-    return b"%s %s\n" % (marked, count)
+def unchanged(stack: bytes, count: bytes) -> bytes:
+    """Returns a line of folded text."""
+    return b"%s %s\n" % (stack, count)
