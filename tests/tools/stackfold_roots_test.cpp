@@ -229,7 +229,15 @@ BOOST_AUTO_TEST_CASE(a_wait_for_a_process_that_is_not_recorded_stays) {
 BOOST_AUTO_TEST_CASE(a_wait_after_the_last_childs_end_stays) {
   Waits all;
   all.exit(2000, 20, 20);
-  BOOST_TEST(folded("tree", all.wait(5000, 10, kWaits)) == "sh;main;do_wait 2\n");
+  BOOST_TEST(folded("tree", all.wait(2'000'000'000, 10, kWaits)) == "sh;main;do_wait 2\n");
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_for_a_child_whose_end_is_recorded_already_is_left_out) {
+  Waits all;
+  all.wait(1500, 20, {kUser, 0x100});
+  all.exit(2000, 20, 20);
+  all.wait(5000, 10, kWaits);  // since 3000
+  BOOST_TEST(folded_with({"--root", "tree"}, all).out == "sh;cc;main 2\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_function_of_the_program_with_the_kernels_name_stays) {

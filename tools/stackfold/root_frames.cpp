@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/byte_reader.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "stackfold/frame_text.h"
@@ -197,9 +198,11 @@ bool RootFrames::had_child(std::uint32_t pid, std::uint64_t since_ns) const {
   const auto found = by_pid_.find(pid);
   if (found == by_pid_.end())
     return false;
+  // A child's record of its end comes before its parent learns of the end.
+  constexpr std::uint64_t kMostNs = kNsPerSecond;
   const Process& process = processes_[found->second];
-  return process.children > 0 ||
-         (process.child_ended_ns != 0 && process.child_ended_ns >= since_ns);
+  return process.children > 0 || (process.child_ended_ns != 0 &&
+                                  process.child_ended_ns >= since_ns - std::min(since_ns, kMostNs));
 }
 
 namespace {
@@ -229,7 +232,8 @@ constexpr Role kOfKernel[] = {{"do_wait", kWaits},
 constexpr Role kOfLibrary[] = {
     {"wait4", kWaits},        {"waitpid", kWaits},        {"waitid", kWaits},
     {"__wait4", kWaits},      {"__waitpid", kWaits},      {"__waitid", kWaits},
-    {"__GI___wait4", kWaits}, {"__GI___waitpid", kWaits}, {"__GI___waitid", kWaits}};
+    {"__GI___wait4", kWaits}, {"__GI___waitpid", kWaits}, {"__GI___waitid", kWaits},
+    {"vfork", kWaits},        {"__vfork", kWaits}};
 
 unsigned role_of(const stream::SymbolRecord& symbol) {
   const bool is_kernel = (symbol.flags & stream::kSymbolKernel) != 0;

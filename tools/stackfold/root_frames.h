@@ -42,7 +42,7 @@ class RootFrames {
   /// Returns the root frames of a thread, outermost first.  Valid until the next call.
   std::span<const folded::FrameId> of(std::uint32_t pid, std::uint32_t tid,
                                       const stream::ProcessTable& processes);
-  /// Did a child of the process live at `since_ns`, or later?
+  /// Did a child of the process live at `since_ns`, or in the second before, or later?
   [[nodiscard]] bool had_child(std::uint32_t pid, std::uint64_t since_ns) const;
 
  private:

@@ -287,16 +287,16 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
   if (!options.weight_field.empty() && &format != &fold::stream_format())
     throw Error(fmt::format("{}: --weight {}: {} text has no fields: choose samples or period",
                             input, in_quotes(options.weight_field), format.name));
-  if (&format != &fold::stream_format() &&
-      (options.roots != fold::Roots::kNone || options.marks_waits))
-    throw Error(fmt::format("{}: --{}: only for a sample stream", input,
-                            options.marks_waits ? "mark-waits" : "root"));
   if (options.event && &format == &fold::folded_format())
     throw Error(input + ": --event: folded text has no events");
   if (options.only_running && !format.has.waits)
     throw Error(input + ": --running: only for the text of macOS sample");
   if (&format == &fold::stream_format())
     return refuse_stream_options(options, input);  // it has the lines of pe-symbolize --lines
+  const std::string_view of_stream = first_given(
+      {{options.roots != fold::Roots::kNone, "root"}, {options.marks_waits, "mark-waits"}});
+  if (!of_stream.empty())
+    throw Error(fmt::format("{}: --{}: only for a sample stream", input, of_stream));
   const std::string_view option =
       first_given({{options.with_inlined, "inline"}, {options.with_lines, "lines"}});
   if (!format.has.frame_lines && !option.empty())
