@@ -142,7 +142,7 @@ Rgb plain_color(Palette palette, Position p) {
   }
 }
 
-/// The colours are paler than those of the plain palettes, because seven kinds are side by side.
+/// The colours are paler than those of the plain palettes, because eight kinds are side by side.
 Rgb kind_color(NameKind kind, Position p) {
   switch (kind) {
     case NameKind::kKernel:
@@ -155,6 +155,8 @@ Rgb kind_color(NameKind kind, Position p) {
       return {channel(104, 36, p.v1), channel(174, 26, p.v1), channel(206, 20, p.v1)};
     case NameKind::kScript:
       return {channel(182, 26, p.v1), channel(142, 34, p.v1), channel(206, 20, p.v1)};
+    case NameKind::kWait:
+      return {channel(122, 24, p.v1), channel(128, 24, p.v1), channel(214, 24, p.v1)};
     case NameKind::kUnresolved:
       return {channel(182, 26, p.v1), channel(182, 26, p.v1), channel(184, 26, p.v1)};
     case NameKind::kUser:
@@ -181,6 +183,8 @@ Rgb colorblind_color(NameKind kind, Position p) {
       return shade(86, 180, 233);  // sky blue
     case NameKind::kScript:
       return shade(0, 114, 178);  // blue
+    case NameKind::kWait:
+      return shade(213, 94, 0);  // vermillion
     case NameKind::kUnresolved:
       return shade(196, 196, 196);
     case NameKind::kUser:
@@ -199,13 +203,10 @@ bool has_meaning(Palette palette) {
 }
 
 constexpr std::pair<NameKind, std::string_view> kMeanings[] = {
-    {NameKind::kUser, "program"},
-    {NameKind::kInlined, "inlined"},
-    {NameKind::kLibrary, "library"},
-    {NameKind::kScript, "script"},
-    {NameKind::kJit, "JIT"},
-    {NameKind::kKernel, "kernel"},
-    {NameKind::kUnresolved, "unresolved"},
+    {NameKind::kUser, "program"},    {NameKind::kInlined, "inlined"},
+    {NameKind::kLibrary, "library"}, {NameKind::kScript, "script"},
+    {NameKind::kJit, "JIT"},         {NameKind::kKernel, "kernel"},
+    {NameKind::kWait, "waiting"},    {NameKind::kUnresolved, "unresolved"},
 };
 constexpr std::pair<Palette, std::string_view> kHeats[] = {
     {Palette::kWarm, "on CPU"},
@@ -443,6 +444,8 @@ Palette perl_hue(std::string_view name) {
 
 NameKind kind_of_name(std::string_view name) {
   const std::string_view shown = without_mark(name);
+  if (shown.starts_with('[') && name.ends_with("]_[o]"))
+    return NameKind::kWait;
   if (is_unresolved(shown))
     return NameKind::kUnresolved;
   if (shown.size() == name.size())

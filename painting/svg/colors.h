@@ -131,9 +131,10 @@ bool is_tail_call(std::string_view name);
 // These are heuristics: they do not mistake a C++ function in a namespace `org` for Java, but
 // would mistake a C function named `0xbeef` or `mod+0x1` for an address.
 
-enum class NameKind { kUser, kKernel, kJit, kInlined, kLibrary, kScript, kUnresolved };
+enum class NameKind { kUser, kKernel, kJit, kInlined, kLibrary, kScript, kWait, kUnresolved };
 
-/// Names "[...]", bare hexadecimal numbers and "module+0x..." are unresolved, whatever their mark.
+/// Names "[...]", bare hexadecimal numbers and "module+0x..." are unresolved, whatever their mark;
+/// but "[sleep]_[o]" is what a thread waited for.
 NameKind kind_of_name(std::string_view name);
 
 /// For palettes that depend on names (java, js, perl, wakeup, chain, hotcold), returns the plain

@@ -211,6 +211,7 @@ BOOST_AUTO_TEST_CASE(kind_tells_the_code_by_mark_and_shape) {
     BOOST_TEST((kind_of_name(name) == NameKind::kUnresolved), name);
   for (const char* name : {"main", "operator[]", "face", "add", "x+0xyz", "f_[z]", "to0x1"})
     BOOST_TEST((kind_of_name(name) == NameKind::kUser), name);
+  BOOST_TEST((kind_of_name("[waiting for a CPU]_[o]") == NameKind::kWait));
   BOOST_TEST((kind_of_name("do_sys_open_[k]") == NameKind::kKernel));
   BOOST_TEST((kind_of_name("Foo.bar_[j]") == NameKind::kJit));
   BOOST_TEST((kind_of_name("std::min_[i]") == NameKind::kInlined));
