@@ -20,7 +20,7 @@ END
 cat >"$dir/odd.sh" <<'END'
 exec -a "$1" sh "$2" $'c;d\e[31m\xe2\x80\xae'
 END
-for engine in bpf perf ptrace; do
+for engine in bpf perf ptrace signal; do
   record() { pe-record --engine $engine -F 499 -o "$dir/a.pe" -- "$@" 2>"$dir/err"; }
   can_record --engine $engine 2>"$dir/err" || { echo "not by $engine: $(tail -1 "$dir/err")"; continue; }
   record sh "$dir/loop.sh" "${words[@]}" || fail "$engine: $(cat "$dir/err")"
