@@ -464,7 +464,7 @@ int BPF_PROG(on_rename, struct task_struct* task) {
 /// kernel has just written it.
 static __always_inline void send_command_line(struct task_struct* task, uint64_t exec_ns) {
   const uint64_t start = BPF_CORE_READ(task, mm, arg_start);
-  const uint64_t bytes = BPF_CORE_READ(task, mm, arg_end) - start;
+  uint64_t length = BPF_CORE_READ(task, mm, arg_end) - start;
   struct Counts* counted = counts_of_cpu();
   struct CommandLineRecord* sent = bpf_ringbuf_reserve(&ring, sizeof *sent, 0);
   if (!sent) {
@@ -472,7 +472,9 @@ static __always_inline void send_command_line(struct task_struct* task, uint64_t
       ++counted->commands_full;
     return;
   }
-  const uint32_t length = bytes > sizeof sent->words ? sizeof sent->words : bytes;
+  KEEP(length);
+  if (length > sizeof sent->words)
+    length = sizeof sent->words;
   sent->record = (struct SampleRecord){.kind = kRecordCommandLine,
                                        .time_ns = bpf_ktime_get_ns(),
                                        .tgid = task->tgid,

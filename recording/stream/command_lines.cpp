@@ -44,8 +44,10 @@ stream::Record CommandLines::completed(const stream::Record& record) {
     return record;
   const Spender::Scope scope(spender);
   const auto stat = stream::stat_of(static_cast<pid_t>(named->pid));
-  // Another process may have its number by now, or it may have executed another program.
-  if (!stat || stat->comm != named->comm || (time_ns != 0 && stat->start_ns > time_ns))
+  // Another process may have its number by now, or it may have executed another program.  Engine
+  // signal has the time of the tick before the program started.
+  constexpr std::uint64_t kTickNs = 10 * kNsPerMs;
+  if (!stat || stat->comm != named->comm || (time_ns != 0 && stat->start_ns > time_ns + kTickNs))
     return record;
   return with(record, static_cast<std::uint32_t>(stat->parent_pid), words_of(named->pid));
 }

@@ -81,25 +81,6 @@ std::string stream_of_calls(std::size_t padding) {
   return stream.comm(95, 1, 1, std::string(padding, 'x')).round().text();
 }
 
-/// A shell waits for its child, whose command line comes before and in the record of an exec.
-std::string stream_of_processes(std::size_t padding) {
-  constexpr auto kUser = static_cast<std::uint64_t>(PERF_CONTEXT_USER);
-  StreamBuilder stream;
-  stream.event(7, "offcpu").unit(7, "ns");
-  stream.symbol({.id = 1, .name = "wait4", .module = "/usr/lib/libc.so.6"})
-      .location(1, 0x100, {1})
-      .command(0, 1, std::string_view("sh\0-c\0", 6), 0, 3)
-      .fork(10, 2, 1)
-      .command(20, 2, std::string_view("/bin/cc\0a.c", 11), pe::stream::kMiscOfNextExec, 1)
-      .comm(21, 2, 2, "cc", true)
-      .sample({.time_ns = 30, .pid = 2, .tid = 2, .chain = {kUser, 0x100}, .period = 5})
-      .exit(40, 2, 2)
-      .sample({.time_ns = 50, .chain = {kUser, 0x100}, .period = 40})
-      .fork(60, 2, 1)
-      .sample({.time_ns = 70, .pid = 2, .tid = 3, .chain = {kUser, 0x200}, .period = 5});
-  return stream.comm(95, 2, 3, std::string(padding, 'x')).round().text();
-}
-
 /// The records of raw_stream(), compressed in three pieces; one piece ends within a record.
 std::string compressed_stream() {
   const std::string raw = raw_stream();
@@ -443,10 +424,6 @@ int main(int argc, char** argv) {
     // One of the sizes makes the target fold only samples inside calls.
     for (const std::size_t padding : {0U, 8U, 16U})
       save(folder / target / ("calls-" + std::to_string(padding)), stream_of_calls(padding));
-    // One of the sizes makes it draw the tree of processes.
-    for (const std::size_t padding : {0U, 8U, 16U, 24U, 32U})
-      save(folder / target / ("processes-" + std::to_string(padding)),
-           stream_of_processes(padding));
   }
   pe::testing::CompressedStream compressed;
   const std::string records = raw_stream().substr(StreamBuilder().event().text().size());

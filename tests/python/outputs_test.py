@@ -33,6 +33,12 @@ class Outputs(unittest.TestCase):
         self.assertEqual(read("-o", "a.txt", "--format", "folded").form, "folded")
         self.assertEqual(read(), ("flamegraph.svg", "svg", False, False, None))
 
+    def test_root_frames_are_those_of_stackfold(self):
+        self.assertEqual(outputs.root_of(options.read([outputs.ROOT], [])), [])
+        self.assertEqual(outputs.root_of(options.read([outputs.ROOT], ["--root", "tree"])), ["--root", "tree"])
+        with self.assertRaisesRegex(UsageError, "^--root: neither process, thread, command nor tree: 'parent' "):
+            outputs.root_of(options.read([outputs.ROOT], ["--root=parent"]))
+
     def test_refuses_unknown_forms(self):
         for wanted, arguments in (("--output: the suffix of 'main.c' is not one of .svg .folded .pe .pb.gz .json; ", ["-o", "main.c"]),
                                   ("--format: unknown format 'png'; the formats are svg, ", ["--format", "png"])):

@@ -17,7 +17,10 @@ for _ in $(seq 16); do words+=("$long"); done
 cat >"$dir/loop.sh" <<'END'
 i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done
 END
-for engine in bpf perf ptrace; do
+cat >"$dir/odd.sh" <<'END'
+exec -a "$1" sh "$2" $'c;d\e[31m\xe2\x80\xae'
+END
+for engine in bpf perf ptrace signal; do
   record() { pe-record --engine $engine -F 499 -o "$dir/a.pe" -- "$@" 2>"$dir/err"; }
   can_record --engine $engine 2>"$dir/err" || { echo "not by $engine: $(tail -1 "$dir/err")"; continue; }
   record sh "$dir/loop.sh" "${words[@]}" || fail "$engine: $(cat "$dir/err")"
@@ -25,7 +28,7 @@ for engine in bpf perf ptrace; do
   check "$engine: 1.9 MB" "$dir/a.folded"
   at_least "$engine: share of 1.9 MB" 90 "$(share "^sh $dir/loop.sh x+\.\.\.x*" "$dir/a.folded")"
   at_least "$engine: bytes for a stream" "$(stat -c %s "$dir/a.pe")" 4000000
-  record bash -c 'exec -a "$1" sh "$2" $'"'"'c;d\e[31m\u202e'"'" - $'a\nb;' "$dir/loop.sh" || fail "$engine: $(cat "$dir/err")"
+  record bash "$dir/odd.sh" $'a\nb;' "$dir/loop.sh" || fail "$engine: $(cat "$dir/err")"
   fold "$dir/a.pe" --root tree >"$dir/a.folded"
   check "$engine: control characters" "$dir/a.folded"
   at_least "$engine: share of control characters" 90 "$(share "^a\?b: $dir/loop.sh c:d\?\[31m\?;" "$dir/a.folded")"
