@@ -2,6 +2,7 @@
 // and end.
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #include "recording/bpf/samples.bpf.h"
+#include "recording/bpf/sums.bpf.h"
 #include "recording/bpf/times.bpf.h"
 #include "recording/bpf/wakers.bpf.h"
 
@@ -132,117 +133,6 @@ static __always_inline uint32_t reported_state(uint32_t state) {
 
 static __always_inline bool is_wanted_state(uint32_t state) {
   return state == 0 ? state_mask & 1 : (state_mask >> 1 & state) != 0;
-}
-
-/// Returns the number of the sum that has this key; 0 if there is no room.
-__attribute__((noinline)) uint32_t number_sum(const struct SumKey* key) {
-  if (!key)
-    return 0;
-  const uint32_t* known = bpf_map_lookup_elem(&sum_numbers, key);
-  if (known)
-    return *known;
-  if (next_sum > max_sums)
-    return 0;
-  const uint32_t number = __sync_fetch_and_add(&next_sum, 1);
-  struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, &number);
-  if (!keyed || bpf_map_update_elem(&sum_numbers, key, &number, BPF_NOEXIST))
-    return 0;
-  keyed->key = *key;
-  return number;
-}
-
-static __always_inline bool is_same_key(const struct SumKey* a, const struct SumKey* b) {
-  const uint64_t* x = (const void*)a;
-  const uint64_t* y = (const void*)b;
-  return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3];
-}
-
-/// Adds to a sum of the thread.  Only one of its waits ends at a time.
-static __always_inline void add(struct ThreadState* thread, const struct SumKey* key, uint64_t ns,
-                                uint64_t now) {
-  const uint32_t hash =
-      key->user_stack + key->kernel_stack + key->waker + key->state + (uint32_t)(key->lock >> 3);
-  uint32_t* number = &thread->sums[hash & (kThreadSums - 1)];
-  struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, number);
-  if (!keyed || !is_same_key(&keyed->key, key)) {
-    const uint32_t found = number_sum(key);
-    keyed = found ? bpf_map_lookup_elem(&sums, &found) : 0;
-    if (keyed)
-      *number = found;
-  }
-  if (keyed) {
-    keyed->sum.ns += ns;
-    keyed->sum.last_ns = now;
-    *(volatile uint64_t*)&keyed->sum.count += 1;  // last: see KeyedSum
-    return;
-  }
-  struct Counts* counted = counts_of_cpu();
-  if (counted) {
-    ++counted->sums_full;
-    counted->sums_full_ns += ns;
-  }
-}
-
-/// Whether the stack of a waker of the thread's wait was forwarded.
-static __always_inline bool has_forwarded_waker(const struct ThreadState* thread) {
-  uint64_t times = 0;
-#pragma unroll
-  for (uint32_t i = 0; i < kMaxWakers; ++i)
-    times |= thread->waking.copied_ns[i];
-  return thread->key.waker && times;
-}
-
-/// Reports the end of a wait of which a stack was forwarded; false if there was no room.
-static __always_inline bool send_end(const struct ThreadState* thread, uint64_t since_ns,
-                                     uint64_t woken_ns, uint64_t silent_ns, uint64_t now) {
-  struct {
-    struct SampleRecord record;
-    struct EndedWait ended;
-  } end = {
-      .record = {.kind = kRecordWaitEnded,
-                 .time_ns = now,
-                 .tgid = thread->key.tgid,
-                 .tid = thread->key.tid},
-      .ended = {
-          .key = thread->key, .since_ns = since_ns, .woken_ns = woken_ns, .silent_ns = silent_ns}};
-  if (thread->key.waker)
-#pragma unroll
-    for (uint32_t i = 0; i < kMaxWakers; ++i)
-      end.ended.copied_ns[i] = thread->waking.copied_ns[i];
-  return !bpf_ringbuf_output(&ring, (void*)&end, sizeof end, 0);
-}
-
-/// Adds the parts of a wait: until its thread was woken, and then for a CPU.
-static __always_inline void add_parts(struct ThreadState* thread, uint64_t since_ns,
-                                      uint64_t woken_ns, uint64_t now, bool is_elapsed) {
-  struct SumKey key = thread->key;
-  key.is_elapsed = is_elapsed;
-  if (woken_ns < since_ns)
-    woken_ns = since_ns;
-  if (woken_ns > since_ns)
-    add(thread, &key, woken_ns - since_ns, now);
-  key.kind = kWaitReady;
-  if (now > woken_ns)
-    add(thread, &key, now - woken_ns, now);
-}
-
-/// Ends the wait of a thread with with_times.
-static __always_inline void end_timed_wait(struct ThreadState* thread, uint64_t since_ns,
-                                           uint64_t silent_ns, uint64_t now) {
-  uint64_t woken_ns = thread->key.state == 0 ? since_ns : thread->woken_at_ns;
-  thread->woken_at_ns = 0;
-  if (woken_ns == 0 || woken_ns > now)
-    woken_ns = now;
-  if (silent_ns > now)  // another CPU has noted it meanwhile
-    silent_ns = 0;
-  if (silent_ns && silent_ns < since_ns)
-    silent_ns = since_ns;
-  if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
-      send_end(thread, since_ns, woken_ns, silent_ns, now))
-    return;
-  add_parts(thread, since_ns, woken_ns, now, false);
-  if (silent_ns)
-    add_parts(thread, silent_ns, woken_ns, now, true);
 }
 
 /// Returns when the thread's wait started, which is then no longer outstanding; 0 if none is.  The

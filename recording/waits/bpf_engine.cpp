@@ -17,6 +17,7 @@
 #include "recording/own_process.h"
 #include "recording/stream/command_lines.h"
 #include "recording/stream/whole_stream.h"
+#include "recording/waits/bpf_requests.h"
 #include "recording/waits/engine.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/own_rights.h"
@@ -25,79 +26,6 @@ namespace pe::waits {
 namespace {
 
 constexpr std::uint64_t kReadEveryNs = kNsPerSecond;
-
-/// Room for forwarded switches, each with up to 60 KiB of its stack.  The kernel gets new code
-/// after we have read them.  In a larger ring more of them would wait while programs start, and the
-/// kernel would forward more.
-constexpr std::size_t kRingBytes = std::size_t{16} << 20;
-
-/// A sample needs no haste.
-constexpr std::size_t kWakeupBytes = std::size_t{1} << 16;
-
-/// Returns the states as in LoadOptions::states.
-std::uint32_t state_mask(const WaitChoice& choice) {
-  constexpr std::uint32_t kPreempted = 1;
-  if (choice.states.empty())
-    return choice.with_preempted ? ~std::uint32_t{0} : ~kPreempted;
-  constexpr std::string_view kLetters = "RSDTtXZPI";
-  std::uint32_t mask = 0;
-  for (const char letter : choice.states)
-    mask |= std::uint32_t{1} << kLetters.find(letter);
-  return mask;
-}
-
-/// Requests only the changes of processes.
-recording::Request side_request(const recording::Request& asked) {
-  recording::Request request;
-  request.events = {"dummy"};
-  request.period = 1;
-  request.call_graph = recording::CallGraph::kNone;
-  request.may_keep_binaries = asked.may_keep_binaries;
-  request.trusts_all_binaries = asked.trusts_all_binaries;
-  request.ring_pages = asked.ring_pages;
-  request.wakes_at_once = true;
-  request.of_cpus_only = true;
-  return request;
-}
-
-/// Requests samples of CPU time: a clock's, because no interrupt may come while the kernel's
-/// programs handle a switch.
-recording::Request sample_request(const recording::Request& asked) {
-  recording::Request request;
-  request.events = {"cpu-clock"};
-  request.frequency_hz = asked.frequency_hz;
-  request.frequency_was_given = asked.frequency_was_given;
-  request.period = asked.period;
-  request.user_only = asked.user_only;
-  request.call_graph = recording::CallGraph::kAuto;
-  request.engine = recording::Engine::kBpf;
-  request.ring_pages = 1;  // its records are those of counters_, too
-  return request;
-}
-
-/// Replaces threads by their processes, which all of their threads may change.
-recording::Target whole_processes(const recording::Target& target) {
-  recording::Target whole = target;
-  for (const pid_t tid : std::exchange(whole.threads, {}))
-    if (const auto status = stream::status_of(tid))
-      whole.processes.push_back(status->pid);
-  std::sort(whole.processes.begin(), whole.processes.end());
-  whole.processes.erase(std::unique(whole.processes.begin(), whole.processes.end()),
-                        whole.processes.end());
-  if (whole.processes.empty() && !whole.is_wide())
-    throw Error(why_not_found("no such process or thread"));
-  return whole;
-}
-
-/// Returns the processes whose code may be walked: anybody may be a waker.
-recording::Target with_sources(const recording::Target& target, const WaitChoice& choice) {
-  return choice.with_wakers || choice.only_locks ? recording::Target{.is_everything = true}
-                                                 : target;
-}
-
-std::uint32_t most_wakers(const WaitChoice& choice) {
-  return choice.with_wakers ? unwind::kMaxWakers : choice.only_locks ? 1 : 0;
-}
 
 /// An id that no counter has: the kernel assigns ids from 1 on.
 constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
@@ -129,27 +57,6 @@ std::string BpfEngine::why_unable(const recording::Target& target) {
   if (!target.threads.empty() && !target.processes.empty())
     return "--pid together with --tid needs the perf engine";
   return {};
-}
-
-BpfEngine::Object BpfEngine::load(const Options& options, const recording::Target& target) {
-  return unwind::load(
-      {.program = unwind::Program::kOnSwitch,
-       .with_kernel_stacks = !options.request.user_only && !options.choice.only_locks,
-       .with_kernel_threads = target.is_everything,
-       .with_user_stacks = !options.request.kernel_only,
-       .with_scripts = !options.request.kernel_only,
-       .max_wakers = most_wakers(options.choice),
-       .only_locks = options.choice.only_locks,
-       .with_held = options.choice.with_held,
-       .only_targets = !target.is_everything,
-       .pass_on = unwind::kPassUnfinished,
-       .with_times = options.with_cpu,
-       .with_samples = options.with_cpu,
-       .min_ns = options.choice.min_ns,
-       .max_ns = options.choice.max_ns,
-       .states = state_mask(options.choice),
-       .ring_bytes = kRingBytes,
-       .wakeup_bytes = options.with_cpu ? kWakeupBytes : 0});
 }
 
 BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Object object,

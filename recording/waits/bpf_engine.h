@@ -36,8 +36,6 @@ class BpfEngine final : public Engine {
 
   /// Returns which part of the target this engine cannot record; empty if none.
   static std::string why_unable(const recording::Target& target);
-  /// Throws recording::Refused, or Error.
-  static Object load(const Options& options, const recording::Target& target);
   /// Throws Error.
   BpfEngine(const Options& options, const recording::Target& target, Object object, Budget& budget);
 

@@ -11,6 +11,7 @@
 #include "recording/abilities.h"
 #include "recording/refused.h"
 #include "recording/waits/bpf_engine.h"
+#include "recording/waits/bpf_requests.h"
 #include "recording/waits/perf_engine.h"
 #include "stream/proc/maps.h"
 
@@ -37,7 +38,7 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
   if (unable.empty()) {
     std::unique_ptr<unwind::BpfObject> object;
     try {
-      object = BpfEngine::load(options, target);
+      object = load_programs(options, target);
     } catch (const Error& error) {
       problem = error.what();
       is_denied = recording::is_denied(error);

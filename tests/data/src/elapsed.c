@@ -1,5 +1,6 @@
-// Passes its time in ways that it measures: one thread runs, two run, a thread sleeps, and a child runs while this
-// waits.  Prints "NAME US" for each, on the monotonic clock.
+// SPDX-License-Identifier: MIT
+// Passes its time in ways that it measures: one thread runs, two run, a thread sleeps, and a child
+// runs while this waits.  Prints "NAME US" for each, on the monotonic clock.
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -52,7 +53,8 @@ int main(void) {
   static const struct {
     const char* name;
     void (*phase)(void);
-  } kPhases[] = {{"alone", run_alone}, {"two", run_two}, {"nap", take_a_nap}, {"child", wait_for_child}};
+  } kPhases[] = {
+      {"alone", run_alone}, {"two", run_two}, {"nap", take_a_nap}, {"child", wait_for_child}};
   for (unsigned i = 0; i < sizeof kPhases / sizeof *kPhases; ++i) {
     const double start = seconds(CLOCK_MONOTONIC);
     kPhases[i].phase();
