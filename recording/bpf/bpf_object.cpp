@@ -83,6 +83,18 @@ LoadOptions fitted(LoadOptions options) {
   return options;
 }
 
+void choose_programs(unwinder& skeleton, const LoadOptions& options) {
+  const auto& programs = skeleton.progs;
+  const bool is_of_switches = options.program == Program::kOnSwitch;
+  bpf_program__set_autoload(programs.on_hit, options.with_probes);
+  bpf_program__set_autoload(programs.on_sample, !is_of_switches || options.with_samples);
+  bpf_program__set_autoload(programs.on_switch, is_of_switches);
+  bpf_program__set_autoload(programs.on_waking,
+                            is_of_switches && (options.max_wakers > 0 || options.with_times));
+  bpf_program__set_autoload(programs.on_call, is_of_switches && options.with_held);
+  bpf_program__set_autoload(programs.on_each_task, is_of_switches);
+}
+
 void configure(unwinder& skeleton, const LoadOptions& options) {
   auto& settings = *skeleton.rodata;
   settings.only_targets = options.only_targets ? 1 : 0;
@@ -122,13 +134,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   constexpr std::uint32_t kHitScratches = 4;
   if (options.with_probes)
     bpf_map__set_max_entries(skeleton.maps.hit_scratches, cpus * kHitScratches);
-  bpf_program__set_autoload(skeleton.progs.on_hit, options.with_probes);
-  bpf_program__set_autoload(skeleton.progs.on_sample, !is_of_switches || options.with_samples);
-  bpf_program__set_autoload(skeleton.progs.on_switch, is_of_switches);
-  bpf_program__set_autoload(skeleton.progs.on_waking,
-                            is_of_switches && (options.max_wakers > 0 || options.with_times));
-  bpf_program__set_autoload(skeleton.progs.on_call, is_of_switches && options.with_held);
-  bpf_program__set_autoload(skeleton.progs.on_each_task, is_of_switches);
+  choose_programs(skeleton, options);
 }
 
 StackOfKernel view_stack(std::span<const std::uint64_t> words) {

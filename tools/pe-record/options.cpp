@@ -14,6 +14,7 @@
 #include "pe-record/engines.h"
 #include "recording/counters/attributes.h"
 #include "recording/counters/event_name.h"
+#include "recording/parts.h"
 #include "recording/probes/list.h"
 #include "recording/signal/layout.h"
 #include "recording/target_options.h"

@@ -146,7 +146,8 @@ std::span<const std::uint64_t> Annotator::annotate(const stream::Session& sessio
   chain_.clear();
   if (tail_calls_ && sample.has_callchain &&
       find_gaps(session, sample.pid, chain.found, chain.shared, chain.extra))
-    fill(session, sample, misc, chain.found.size(), chain.extra);
+    fill({session, sample, (misc & stream::kMiscWalked) != 0, chain.found.size(), chain.extra},
+         misc);
   return chain_;
 }
 
@@ -194,59 +195,68 @@ bool Annotator::find_gaps(const stream::Session& session, std::uint32_t pid,
 
 /// Appends the frames of a gap to the chain, and returns their number.  The first address of a
 /// chain is exact, others have one more.
-std::size_t Annotator::insert(const stream::Session& session, std::uint32_t pid,
-                              TailCalls::Between& gap, bool is_walked, bool is_innermost) {
+std::size_t Annotator::insert(const Filling& from, TailCalls::Between& gap, bool is_innermost) {
   const std::size_t before = chain_.size();
   for (TailCalls::Frame& frame : gap.frames) {
-    if (!is_walked && !frame.was_called)
+    if (!from.is_walked && !frame.was_called)
       continue;
     if (frame.word == 0)
-      frame.word = chain_word(session, pid, frame);
+      frame.word = chain_word(from.session, from.sample.pid, frame);
     chain_.push_back(frame.word - (std::exchange(is_innermost, false) ? 1 : 0));
   }
   tail_call_counts_.inserted += chain_.size() - before;
   return chain_.size() - before;
 }
 
-/// Makes a chain with the frames in the gaps.  A frame before a mark does not continue after it.
-/// Chains that the kernel made by frame pointers may lack a caller, so only functions that were
-/// called are inserted there.
-void Annotator::fill(const stream::Session& session, const stream::Sample& sample,
-                     std::uint16_t misc, std::size_t frames, const Gaps& gaps) {
-  const bool is_walked = (misc & stream::kMiscWalked) != 0;
-  const stream::U64View words = sample.callchain;
-  std::size_t at = 0;
-  const auto copy_until = [&](std::size_t end) {
-    const std::size_t before = chain_.size();
-    chain_.resize(before + end - at);
-    for (std::size_t i = before; at < end; ++i)
-      chain_[i] = words[at++];
-  };
+/// Copies the frames of a part of the chain, with those in the gaps between them.  A frame before a
+/// mark does not continue after it.
+void Annotator::fill_part(const Filling& from, FramesOfPart part,
+                          Gaps::const_reverse_iterator& gap) {
+  const std::size_t size = part.end - part.begin;
+  std::size_t at = part.begin;
+  for (; gap != from.gaps.rend() && gap->frame + size > part.left; ++gap) {
+    const std::size_t place = part.begin + part.left - gap->frame;
+    const bool is_innermost = gap->frame == from.frames;
+    copy_words(from.sample.callchain, at, place);
+    at = place;
+    if (place == part.begin && !is_innermost)
+      continue;
+    if (insert(from, *gap->between, is_innermost) > 0 && is_innermost)
+      chain_.push_back(from.sample.callchain[at++] + 1);
+  }
+  copy_words(from.sample.callchain, at, part.end);
+}
+
+void Annotator::copy_words(const stream::U64View& words, std::size_t begin, std::size_t end) {
+  const std::size_t before = chain_.size();
+  chain_.resize(before + end - begin);
+  for (std::size_t i = begin; i < end; ++i)
+    chain_[before + i - begin] = words[i];
+}
+
+/// Makes a chain with the frames in the gaps.  Chains that the kernel made by frame pointers may
+/// lack a caller, so only functions that were called are inserted there.
+void Annotator::fill(const Filling& from, std::uint16_t misc) {
   using stream::detail::ChainPart, stream::detail::ChainWalk;
+  const stream::U64View words = from.sample.callchain;
   ChainPart part = stream::detail::is_in_kernel(misc) ? ChainPart::kKernel : ChainPart::kUser;
-  auto gap = gaps.rbegin();
-  for (std::size_t left = frames; at < words.size();) {
-    const std::size_t start = at;
-    std::size_t end = start;
+  auto gap = from.gaps.rbegin();
+  std::size_t left = from.frames;
+  for (std::size_t begin = 0; begin < words.size();) {
+    std::size_t end = begin;
     while (end < words.size() && !ChainWalk::is_mark(words[end]))
       ++end;
-    if (part != ChainPart::kOther) {
-      for (; gap != gaps.rend() && gap->frame + (end - start) > left; ++gap) {
-        const std::size_t place = start + left - gap->frame;
-        const bool is_innermost = gap->frame == frames;
-        copy_until(place);
-        if (place == start && !is_innermost)
-          continue;
-        if (insert(session, sample.pid, *gap->between, is_walked, is_innermost) > 0 && is_innermost)
-          chain_.push_back(words[at++] + 1);
-      }
-      left -= end - start;
+    if (part == ChainPart::kOther) {
+      copy_words(words, begin, end);
+    } else {
+      fill_part(from, {begin, end, left}, gap);
+      left -= end - begin;
     }
-    copy_until(end);
-    if (at < words.size()) {
-      part = stream::detail::part_of_mark(words[at]);
-      copy_until(at + 1);
+    if (end < words.size()) {
+      chain_.push_back(words[end]);
+      part = stream::detail::part_of_mark(words[end++]);
     }
+    begin = end;
   }
 }
 

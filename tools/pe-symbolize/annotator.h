@@ -120,10 +120,22 @@ class Annotator {
                  const std::vector<Place>& outermost_first, std::size_t shared, Gaps& gaps);
   TailCalls::Between* gap_of_allocation(const stream::Session& session, std::uint32_t pid,
                                         const std::vector<Place>& outermost_first);
-  std::size_t insert(const stream::Session& session, std::uint32_t pid, TailCalls::Between& gap,
-                     bool is_walked, bool is_innermost);
-  void fill(const stream::Session& session, const stream::Sample& sample, std::uint16_t misc,
-            std::size_t frames, const Gaps& gaps);
+  /// The chain into which frames are inserted.
+  struct Filling {
+    const stream::Session& session;
+    const stream::Sample& sample;
+    bool is_walked;      ///< not by frame pointers
+    std::size_t frames;  ///< in the chain
+    const Gaps& gaps;
+  };
+  /// Words of a chain between two marks, and the number of frames from there to the outermost.
+  struct FramesOfPart {
+    std::size_t begin, end, left;
+  };
+  std::size_t insert(const Filling& from, TailCalls::Between& gap, bool is_innermost);
+  void copy_words(const stream::U64View& words, std::size_t begin, std::size_t end);
+  void fill_part(const Filling& from, FramesOfPart part, Gaps::const_reverse_iterator& gap);
+  void fill(const Filling& from, std::uint16_t misc);
   std::uint64_t chain_word(const stream::Session& session, std::uint32_t pid,
                            const TailCalls::Frame& frame);
   std::uint64_t symbol_id(const names::Function& function, const std::string& module,

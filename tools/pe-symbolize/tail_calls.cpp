@@ -135,7 +135,7 @@ std::shared_ptr<TailCalls::Files> TailCalls::files_of(std::uint32_t pid,
       return known;
   if (last_files_.size() == kMostKept)
     last_files_.pop_front();
-  return last_files_.emplace_back(std::make_shared<Files>(std::move(numbers)));
+  return last_files_.emplace_back(std::make_shared<Files>(Files{.numbers = std::move(numbers)}));
 }
 
 /// Returns the function that the loader chose for a name: that of the only file which offers it.

@@ -86,10 +86,16 @@ void set_weight(Options& options, const CommandLine& line) {
   const bool is_word =
       text == nullptr ||
       std::ranges::find(kWeights, *text, &Choice<Weight>::name) != std::end(kWeights);
-  if (is_word)
-    options.weight = choose(line, "weight", kWeights, options.weight);
-  else
+  if (!is_word) {
     options.weight_field = *text;
+    return;
+  }
+  options.weight = choose(line, "weight", kWeights, options.weight);
+  if (options.weight != Weight::kElapsed)
+    return;
+  for (const char* option : {"event", "all-events", "every", "time", "span", "longer", "compat"})
+    if (line.has(option))
+      throw UsageError(fmt::format("--weight elapsed, --{}: cannot be combined", option));
 }
 
 std::uint64_t parse_every(const std::string& text) {
@@ -267,10 +273,6 @@ Options read_options(const CommandLine& line) {
   options.exclude = line.texts("exclude");
   options.unnamed = choose(line, "unnamed", kUnnamedTexts, options.unnamed);
   set_weight(options, line);
-  if (options.weight == Weight::kElapsed)
-    for (const char* option : {"event", "all-events", "every", "time", "span", "longer", "compat"})
-      if (line.has(option))
-        throw UsageError(fmt::format("--weight elapsed, --{}: cannot be combined", option));
   return options;
 }
 

@@ -209,12 +209,6 @@ class StreamStacks {
       }
       waker_.clear();  // wakers are shown alone
     }
-    const bool is_elapsed = options_.weight == Weight::kElapsed;
-    if (name == stream::kSilenceEvent && !is_elapsed && !options_.all_events &&
-        options_.event != event.name) {
-      waker_.clear();
-      return std::nullopt;  // waits have this time, too
-    }
     // Entries and returns of calls are marks, not samples.
     if (options_.event != event.name && stream::span_event(event.name))
       return std::nullopt;
@@ -227,12 +221,8 @@ class StreamStacks {
     if (waker_time_ns_ != sample.time_ns)
       waker_.clear();
     root_first_ = frames_of_sample(misc);
-    if (sample.data_address != 0 && event.unit == "ns" && !add_lock(sample, name))
+    if (event.unit == "ns" && !add_wait(sample, event, misc))
       return std::nullopt;
-    if (event.name != stream::kCpuEvent && (event.attr.sample_type & PERF_SAMPLE_WEIGHT) != 0)
-      add_kind(sample.weight);
-    if ((misc & stream::kMiscUnfinished) != 0 && event.unit == "ns")
-      root_first_.push_back(places_.word("[still waiting]"));
     current_waker_.swap(waker_);
     ++report_.folded_samples;
     const double weight = is_weighed_by_period(event) ? static_cast<double>(sample.period) : 1;
@@ -287,6 +277,17 @@ class StreamStacks {
       return false;
     }
     root_first_.push_back(places_.word(lock));
+    return true;
+  }
+
+  /// Adds the frames of what the thread waited for; false if the sample is to be left out.
+  bool add_wait(const stream::Sample& sample, const stream::Event& event, std::uint16_t misc) {
+    if (sample.data_address != 0 && !add_lock(sample, event.name))
+      return false;
+    if (event.name != stream::kCpuEvent && (event.attr.sample_type & PERF_SAMPLE_WEIGHT) != 0)
+      add_kind(sample.weight);
+    if ((misc & stream::kMiscUnfinished) != 0)
+      root_first_.push_back(places_.word("[still waiting]"));
     return true;
   }
 

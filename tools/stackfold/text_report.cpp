@@ -16,7 +16,9 @@ bool SampleChoice::takes_event(const Options& options, std::string_view event) {
   if (folded_event.empty())
     folded_event = event;
   const bool is_folded = would_take(options, event);
-  other_events += is_folded || options.weight == Weight::kElapsed ? 0 : 1;
+  // Silences are parts of waits, and what elapsed time leaves out is in them.
+  const bool is_part = event == stream::kSilenceEvent || options.weight == Weight::kElapsed;
+  other_events += is_folded || is_part ? 0 : 1;
   return is_folded;
 }
 

@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(the_colorblind_palette_tells_kinds_apart_by_brightness_too)
   };
   BOOST_TEST(brightness("main") > brightness("main_[l]") + 30);
   BOOST_TEST(brightness("main_[k]") > brightness("main_[j]") + 20);
-  BOOST_TEST(pe::painting::legend_of(Palette::kColorblind).size() == 7U);
+  BOOST_TEST(pe::painting::legend_of(Palette::kColorblind).size() == 8U);
 }
 
 BOOST_AUTO_TEST_CASE(separators_are_grey_in_every_palette) {
