@@ -30,8 +30,10 @@ static __always_inline bool is_same_key(const struct SumKey* a, const struct Sum
 /// Adds to a sum of the thread.  Only one of its waits ends at a time.
 static __always_inline void add(struct ThreadState* thread, const struct SumKey* key, uint64_t ns,
                                 uint64_t now) {
-  const uint32_t hash =
-      key->user_stack + key->kernel_stack + key->waker + key->state + (uint32_t)(key->lock >> 3);
+  // The parts of a wait are in different places: add_parts().
+  const uint32_t part = (key->kind == kWaitReady) + 2 * key->is_elapsed;
+  const uint32_t hash = key->user_stack + key->kernel_stack + key->waker + key->state +
+                        (uint32_t)(key->lock >> 3) + part;
   uint32_t* number = &thread->sums[hash & (kThreadSums - 1)];
   struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, number);
   if (!keyed || !is_same_key(&keyed->key, key)) {
