@@ -51,7 +51,7 @@ struct LoadOptions {
   bool check_reuse = false;       ///< walks anew even so, and counts differences
   bool with_probes = false;       ///< of samples: also those of CounterKind::kProbe
   /// Of switches: divides waits by WaitKind, and adds up the time in which no target's thread runs
-  /// (SumKey::is_elapsed).  Samples have the number of threads that run.
+  /// (Sum::silent_ns).  Samples have the number of threads that run.
   bool with_times = false;
   bool with_samples = false;  ///< of switches: also kOnSample, whose samples are whole
   std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: counted times

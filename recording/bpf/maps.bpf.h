@@ -24,7 +24,7 @@ enum {
   kFirstWindowBytes = 1024,
   kHistories = 4,          ///< number of stacks remembered of each thread
   kKernelHistories = 4,    ///< number of kernel stacks remembered
-  kThreadSums = 8,         ///< number of sums remembered
+  kThreadSums = 4,         ///< number of sums remembered
   kThreadWakers = 4,       ///< number of wakers remembered
   kHeldLocks = 4,          ///< number of locks that a thread holds
   kHistoryWords = 128,     ///< room; the last 8 are for filling up a step

@@ -156,15 +156,14 @@ struct SumKey {
   /// TASK_... of include/linux/sched.h below 256, 128 for TASK_REPORT_IDLE; 0: the thread was
   /// preempted, or yielded; or kStateHeld.
   uint32_t state : 8;
-  uint32_t kind : 3;        ///< with_times: WaitKind
-  uint32_t is_elapsed : 1;  ///< with_times: only the time in which no thread of the target ran
-  uint32_t program : 20;    ///< changes with each program that the process executes
+  uint32_t kind : 3;      ///< with_times: WaitKind
+  uint32_t program : 21;  ///< changes with each program that the process executes
   /// The avma of the futex that it waited for, or held; 0 without only_locks.  Bit 0 is set if the
   /// end of another thread ended the wait.
   uint64_t lock;
 };
 
-enum { kProgramMask = 0xfffff };  ///< the bits of SumKey::program
+enum { kProgramMask = 0x1fffff };  ///< the bits of SumKey::program
 
 /// A wait that ended at time_ns of its record.
 struct EndedWait {
@@ -181,6 +180,10 @@ struct Sum {
   uint64_t ns;
   uint64_t count;
   uint64_t last_ns;  ///< CLOCK_MONOTONIC, end of the last of them
+  // With_times, parts of `ns`; those of a thread that had not run before are in no `ns`.
+  uint64_t ready_ns;         ///< from when the thread was woken: it waited for a CPU
+  uint64_t silent_ns;        ///< while no thread of the targets ran
+  uint64_t silent_ready_ns;  ///< both
 };
 
 /// Sums are in an array, in the order of their first switches.  The first place of it is unused.

@@ -28,12 +28,10 @@ static __always_inline bool is_same_key(const struct SumKey* a, const struct Sum
 }
 
 /// Adds to a sum of the thread.  Only one of its waits ends at a time.
-static __always_inline void add(struct ThreadState* thread, const struct SumKey* key, uint64_t ns,
-                                uint64_t now) {
-  // The parts of a wait are in different places: add_parts().
-  const uint32_t part = (key->kind == kWaitReady) + 2 * key->is_elapsed;
-  const uint32_t hash = key->user_stack + key->kernel_stack + key->waker + key->state +
-                        (uint32_t)(key->lock >> 3) + part;
+static __always_inline void add(struct ThreadState* thread, const struct SumKey* key,
+                                const struct Sum* more) {
+  const uint32_t hash =
+      key->user_stack + key->kernel_stack + key->waker + key->state + (uint32_t)(key->lock >> 3);
   uint32_t* number = &thread->sums[hash & (kThreadSums - 1)];
   struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, number);
   if (!keyed || !is_same_key(&keyed->key, key)) {
@@ -43,15 +41,20 @@ static __always_inline void add(struct ThreadState* thread, const struct SumKey*
       *number = found;
   }
   if (keyed) {
-    keyed->sum.ns += ns;
-    keyed->sum.last_ns = now;
+    keyed->sum.ns += more->ns;
+    keyed->sum.last_ns = more->last_ns;
+    if (with_times) {
+      keyed->sum.ready_ns += more->ready_ns;
+      keyed->sum.silent_ns += more->silent_ns;
+      keyed->sum.silent_ready_ns += more->silent_ready_ns;
+    }
     *(volatile uint64_t*)&keyed->sum.count += 1;  // last: see KeyedSum
     return;
   }
   struct Counts* counted = counts_of_cpu();
   if (counted) {
     ++counted->sums_full;
-    counted->sums_full_ns += ns;
+    counted->sums_full_ns += more->ns;
   }
 }
 
@@ -84,20 +87,6 @@ static __always_inline bool send_end(const struct ThreadState* thread, uint64_t 
   return !bpf_ringbuf_output(&ring, (void*)&end, sizeof end, 0);
 }
 
-/// Adds the parts of a wait: until its thread was woken, and then for a CPU.
-static __always_inline void add_parts(struct ThreadState* thread, uint64_t since_ns,
-                                      uint64_t woken_ns, uint64_t now, bool is_elapsed) {
-  struct SumKey key = thread->key;
-  key.is_elapsed = is_elapsed;
-  if (woken_ns < since_ns)
-    woken_ns = since_ns;
-  if (woken_ns > since_ns)
-    add(thread, &key, woken_ns - since_ns, now);
-  key.kind = kWaitReady;
-  if (now > woken_ns)
-    add(thread, &key, now - woken_ns, now);
-}
-
 /// Ends the wait of a thread with with_times.
 static __always_inline void end_timed_wait(struct ThreadState* thread, uint64_t since_ns,
                                            uint64_t silent_ns, uint64_t now) {
@@ -105,6 +94,8 @@ static __always_inline void end_timed_wait(struct ThreadState* thread, uint64_t 
   thread->woken_at_ns = 0;
   if (woken_ns == 0 || woken_ns > now)
     woken_ns = now;
+  if (woken_ns < since_ns)  // the waker was before its thread
+    woken_ns = since_ns;
   if (silent_ns > now)  // another CPU has noted it meanwhile
     silent_ns = 0;
   if (silent_ns && silent_ns < since_ns)
@@ -112,7 +103,10 @@ static __always_inline void end_timed_wait(struct ThreadState* thread, uint64_t 
   if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
       send_end(thread, since_ns, woken_ns, silent_ns, now))
     return;
-  add_parts(thread, since_ns, woken_ns, now, false);
-  if (silent_ns)
-    add_parts(thread, silent_ns, woken_ns, now, true);
+  struct Sum more = {.ns = now - since_ns, .last_ns = now, .ready_ns = now - woken_ns};
+  if (silent_ns) {
+    more.silent_ns = now - silent_ns;
+    more.silent_ready_ns = silent_ns > woken_ns ? more.silent_ns : more.ready_ns;
+  }
+  add(thread, &thread->key, &more);
 }

@@ -168,7 +168,8 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t since_
   if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
       send_end(thread, since_ns, now, 0, now))
     return;
-  add(thread, &thread->key, ns, now);
+  const struct Sum more = {.ns = ns, .last_ns = now};
+  add(thread, &thread->key, &more);
 }
 
 /// Ends the wait of a task that leaves its CPU and was not seen to return to one (tracing may be
@@ -249,12 +250,11 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
 /// A new thread runs for the first time, after no thread had run: it waited for a CPU.
 static __always_inline void begin_life(struct ThreadState* thread, const struct task_struct* task,
                                        uint64_t silent_ns, uint64_t now) {
-  const struct SumKey key = {.tgid = task->tgid,
-                             .tid = task->pid,
-                             .kind = kWaitReady,
-                             .is_elapsed = 1,
-                             .program = task->self_exec_id};
-  add(thread, &key, now - silent_ns, now);
+  const struct SumKey key = {
+      .tgid = task->tgid, .tid = task->pid, .kind = kWaitReady, .program = task->self_exec_id};
+  const uint64_t ns = now - silent_ns;
+  const struct Sum more = {.last_ns = now, .silent_ns = ns, .silent_ready_ns = ns};
+  add(thread, &key, &more);
 }
 
 SEC("tp_btf/sched_switch")
@@ -308,8 +308,10 @@ int BPF_PROG(on_call, struct pt_regs* regs, long call) {
     return 0;
   const uint64_t now = bpf_ktime_get_ns();
   const uint64_t ns = now - since_ns;
-  if (ns >= min_ns && ns <= max_ns)
-    add(thread, &key, ns, now);
+  if (ns >= min_ns && ns <= max_ns) {
+    const struct Sum more = {.ns = ns, .last_ns = now};
+    add(thread, &key, &more);
+  }
   return 0;
 }
 

@@ -330,8 +330,8 @@ void BpfEngine::walk_passed(std::uint64_t until_ns) {
         };
         hold_parts({end_ns, key.tgid, key.tid, end_ns - ended.since_ns, 1,
                     stack_of_wait(key, ended.since_ns, end_ns), false,
-                    see_wakers(key.waker, end_ns, 1, walked), key.lock},
-                   ended);
+                    see_wakers(key.waker, end_ns, 1, walked), key.lock, key.kind},
+                   parts_of(ended, end_ns));
       });
 }
 
@@ -362,10 +362,10 @@ void BpfEngine::read_sums() {
     threads_seen_.insert(key.tid);
     see(key.tgid);
     stacks_.count(key.user_stack, sum.count);
-    recording_->waits.hold({sum.last_ns, key.tgid, key.tid, sum.ns, sum.count,
-                            stacks_.stack_of(key, sum.last_ns), false,
-                            see_wakers(key.waker, sum.last_ns, sum.count), key.lock, key.kind,
-                            key.is_elapsed != 0 ? kSilenceId : 0});
+    hold_parts(
+        {sum.last_ns, key.tgid, key.tid, sum.ns, sum.count, stacks_.stack_of(key, sum.last_ns),
+         false, see_wakers(key.waker, sum.last_ns, sum.count), key.lock, key.kind},
+        sum);
   }
 }
 
@@ -379,31 +379,27 @@ std::vector<WokenBy> BpfEngine::see_wakers(std::uint32_t number, std::uint64_t t
   return wakers;
 }
 
-/// Holds the parts of a wait that was forwarded: until its thread was woken, and then for a CPU;
-/// then the same of the time in which no thread ran.
-void BpfEngine::hold_parts(const LateWait& wait, const unwind::EndedWait& ended) {
+/// Holds the parts of waits, for their thread's time and for that in which no thread ran: until the
+/// thread was woken, and then for a CPU.
+void BpfEngine::hold_parts(const LateWait& wait, const unwind::Sum& sum) {
   if (!samplers_)
     return recording_->waits.hold(wait);
-  const auto hold = [&](std::uint64_t from_ns, std::uint64_t to_ns, unsigned kind,
-                        std::uint64_t event) {
-    if (from_ns >= to_ns)
+  std::uint64_t count = wait.count;
+  const auto hold = [&](std::uint64_t ns, unsigned kind, std::uint64_t event) {
+    if (ns == 0)
       return;
     LateWait part = wait;
-    part.end_ns = to_ns;
-    part.length_ns = to_ns - from_ns;
+    part.length_ns = ns;
+    part.count = event == 0 ? std::exchange(count, 0) : 0;
     part.weight = kind;
     part.event = event;
     recording_->waits.hold(std::move(part));
   };
-  const auto hold_from = [&](std::uint64_t from_ns, std::uint64_t event) {
-    from_ns = std::min(from_ns, wait.end_ns);
-    const std::uint64_t woken_ns = std::clamp(ended.woken_ns, from_ns, wait.end_ns);
-    hold(from_ns, woken_ns, ended.key.kind, event);
-    hold(woken_ns, wait.end_ns, unwind::kWaitReady, event);
-  };
-  hold_from(ended.since_ns, 0);
-  if (ended.silent_ns != 0)
-    hold_from(ended.silent_ns, kSilenceId);
+  const auto kind = static_cast<unsigned>(wait.weight);
+  hold(sum.ns - std::min(sum.ns, sum.ready_ns), kind, 0);
+  hold(std::min(sum.ns, sum.ready_ns), unwind::kWaitReady, 0);
+  hold(sum.silent_ns - std::min(sum.silent_ns, sum.silent_ready_ns), kind, kSilenceId);
+  hold(std::min(sum.silent_ns, sum.silent_ready_ns), unwind::kWaitReady, kSilenceId);
 }
 
 /// Holds the time at the end in which no thread has run, as one of the wait that began it.  If all

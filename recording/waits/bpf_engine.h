@@ -79,7 +79,7 @@ class BpfEngine final : public Engine {
   bool precede(const stream::Record& record);
   void take(const stream::Record& record);
   void walk_passed(std::uint64_t until_ns);
-  void hold_parts(const LateWait& wait, const unwind::EndedWait& ended);
+  void hold_parts(const LateWait& wait, const unwind::Sum& sum);
   void add_last_silence();
   void hold_sample(const unwind::SampleRecord& taken, Stack stack);
   void read_sums();

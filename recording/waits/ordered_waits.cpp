@@ -108,10 +108,18 @@ std::vector<SumIncreases::KeyedSum> SumIncreases::take(std::span<const KeyedSum>
     auto& before = known_[key];
     // The kernel updates the parts of a sum one after the other: one part may be of the next
     // reading.
-    if (sum.ns > before.ns)
-      grown.push_back({key, {sum.ns - before.ns, sum.count - before.count, sum.last_ns}});
-    else if (sum.ns == before.ns)
+    if (sum.ns == before.ns && sum.silent_ns == before.silent_ns)
       continue;
+    const auto growth = [](std::uint64_t now, std::uint64_t earlier) {
+      return now - std::min(now, earlier);
+    };
+    grown.push_back({key,
+                     {.ns = growth(sum.ns, before.ns),
+                      .count = growth(sum.count, before.count),
+                      .last_ns = sum.last_ns,
+                      .ready_ns = growth(sum.ready_ns, before.ready_ns),
+                      .silent_ns = growth(sum.silent_ns, before.silent_ns),
+                      .silent_ready_ns = growth(sum.silent_ready_ns, before.silent_ready_ns)}});
     before = sum;
   }
   const auto is_before = [](const KeyedSum& a, const KeyedSum& b) {

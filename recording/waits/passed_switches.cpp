@@ -137,6 +137,23 @@ void PassedSwitches::forget_ended() {
   ended_.clear();
 }
 
+unwind::Sum parts_of(const unwind::EndedWait& ended, std::uint64_t end_ns) {
+  const auto until_end = [end_ns](std::uint64_t from_ns) {
+    return end_ns - std::min(end_ns, from_ns);
+  };
+  unwind::Sum parts{.ns = until_end(ended.since_ns),
+                    .count = 1,
+                    .last_ns = end_ns,
+                    .ready_ns = until_end(std::max(ended.woken_ns, ended.since_ns)),
+                    .silent_ns = 0,
+                    .silent_ready_ns = 0};
+  if (ended.silent_ns != 0) {
+    parts.silent_ns = until_end(ended.silent_ns);
+    parts.silent_ready_ns = std::min(parts.silent_ns, parts.ready_ns);
+  }
+  return parts;
+}
+
 OwnProcesses::OwnProcesses(const recording::Target& target)
     : has_all_(target.is_everything), pids_(target.processes.begin(), target.processes.end()) {}
 

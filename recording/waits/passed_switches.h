@@ -97,6 +97,9 @@ class PassedSwitches {
   unwind::SampleRecord walking_ = {};
 };
 
+/// Returns the parts of a wait that was forwarded.
+unwind::Sum parts_of(const unwind::EndedWait& ended, std::uint64_t end_ns);
+
 // Tells the records of the recorded processes from those of others.  The rings of whole CPUs have
 // both.
 
