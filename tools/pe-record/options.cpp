@@ -61,16 +61,17 @@ std::vector<std::string> thread_choice(const std::string& list) {
 }
 
 /// What --event calls the time on CPUs, and off them.
-constexpr std::string_view kCpu = "cpu", kWaits = "waits";
+constexpr std::string_view kCpu = "cpu", kWaits = "waits", kCpuClock = "cpu-clock";
 
 /// Reads --event.  Checks the grammar only: an unknown event is refused when its counters are
 /// opened.
 void read_events(const std::string& list, Options& options) {
   for (const std::string& event : recording::split_events(list)) {
-    if (event == kWaits) {
-      options.with_waits = true;
+    options.with_waits = options.with_waits || event == kWaits;
+    if (event == kCpu)
+      options.request.events.emplace_back(kCpuClock);
+    if (event == kCpu || event == kWaits)
       continue;
-    }
     if (add_ready_made(event, options.request, options.weights))
       continue;
     (void)recording::parse_event(event);
@@ -81,7 +82,7 @@ void read_events(const std::string& list, Options& options) {
 /// Waits come with samples of CPU time or alone, and from the engine bpf.
 void check_waits(const CommandLine& line, const Options& options) {
   for (const std::string& event : options.request.events)
-    if (event != kCpu)
+    if (event != kCpuClock)
       throw UsageError(fmt::format("--event waits: cannot be combined with {}, only with cpu",
                                    in_quotes(event)));
   if (options.request.events.empty())
