@@ -85,6 +85,8 @@ void OrderedWaits::write_wait(const LateWait& late) {
     return waits_.add(wait);
   counts_.waits += late.count;
   counts_.total_ns += late.length_ns;
+  if (late.weight < counts_.kind_ns.size())
+    counts_.kind_ns.at(static_cast<std::size_t>(late.weight)) += late.length_ns;
   counts_.unfinished += late.is_unfinished ? 1 : 0;
   if (!late.wakers.empty() && late.wakers.front().pid == 0) {
     counts_.timeouts += late.wakers.front().tid == stream::kEndedByTimeout ? late.count : 0;

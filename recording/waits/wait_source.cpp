@@ -3,7 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <functional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -11,6 +16,11 @@
 #include "unwind/stacks/stack_counts.h"
 
 namespace pe::waits {
+namespace {
+
+constexpr double kSecondsPerNs = 1e-9;
+
+}  // namespace
 
 WaitSource::WaitSource(const Options& options, recording::Session& session)
     : options_(options), session_(session) {
@@ -48,17 +58,39 @@ std::optional<std::string> WaitSource::why_empty() {
                                                        .fix_of_losses = engine_->fix_of_losses()});
 }
 
+namespace {
+
+/// Returns the largest parts of the waits: " (2.120 s for locks, 1.000 s asleep)".
+std::string largest_kinds(const WaitCounts& counts) {
+  constexpr std::array<std::string_view, stream::kWaitKinds> kWords = {
+      "otherwise", "for a CPU", "for locks", "asleep", "for I/O", "for pages", "for children"};
+  constexpr std::size_t kShown = 3;
+  constexpr std::uint64_t kLeastShare = 100;  // a hundredth of all
+  std::vector<std::pair<std::uint64_t, std::string_view>> parts;
+  for (std::size_t i = 0; i < kWords.size(); ++i)
+    if (counts.kind_ns.at(i) * kLeastShare >= counts.total_ns && counts.kind_ns.at(i) > 0)
+      parts.emplace_back(counts.kind_ns.at(i), kWords.at(i));
+  std::ranges::sort(parts, std::greater());
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, parts.size()); ++i)
+    text += fmt::format("{}{:.3f} s {}", i > 0 ? ", " : "",
+                        static_cast<double>(parts[i].first) * kSecondsPerNs, parts[i].second);
+  return text.empty() ? "" : fmt::format(" ({})", text);
+}
+
+}  // namespace
+
 Closing WaitSource::closing() const {
   const WaitCounts& counts = engine_->counts();
   const unwind::StackCounts stacks = engine_->stacks();
-  constexpr double kNanosecond = 1e-9;
   Closing closing;
   const bool is_held = options_.choice.with_held;
   // The time between a wait and a release is a time of holding only if the futex is a mutex.
   const std::string seconds =
-      is_held ? "" : fmt::format("{:.3f}", static_cast<double>(counts.total_ns) * kNanosecond);
-  const std::string samples =
-      options_.with_cpu ? fmt::format(", {}", plural(counts.samples, "CPU sample")) : "";
+      is_held ? "" : fmt::format("{:.3f}", static_cast<double>(counts.total_ns) * kSecondsPerNs);
+  const std::string samples = options_.with_cpu ? fmt::format("{}, {}", largest_kinds(counts),
+                                                              plural(counts.samples, "CPU sample"))
+                                                : "";
   const std::string summary = recording::summarize(
       closing,
       {.noun = noun(),

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -52,9 +53,11 @@ struct Wait {
 };
 
 struct WaitCounts {
-  std::uint64_t samples = 0;       ///< of CPU time, reported
-  std::uint64_t waits = 0;         ///< reported
-  std::uint64_t total_ns = 0;      ///< of these
+  std::uint64_t samples = 0;   ///< of CPU time, reported
+  std::uint64_t waits = 0;     ///< reported
+  std::uint64_t total_ns = 0;  ///< of these
+  /// Parts of that, by stream::WaitKind, if it is known.
+  std::array<std::uint64_t, stream::kWaitKinds> kind_ns = {};
   std::uint64_t unfinished = 0;    ///< of these
   std::uint64_t stackless = 0;     ///< of these: the sample with their stack was lost
   std::uint64_t stateless = 0;     ///< left out: states were asked for, and its state was lost

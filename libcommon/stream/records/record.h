@@ -54,6 +54,7 @@ inline constexpr std::string_view kSilenceEvent = "silence";
 /// The weight of a sample of kWaitEvent and kSilenceEvent: what the thread waited for.  That of
 /// kCpuEvent is the number of the target's threads that ran.
 enum class WaitKind : std::uint8_t { kOther, kReady, kLock, kSleep, kIo, kFault, kChild };
+inline constexpr std::size_t kWaitKinds = 7;
 /// The name of the event whose samples report which thread ended the wait of the next sample, if
 /// that has the same time.
 inline constexpr std::string_view kWakerEvent = "offcpu-waker";

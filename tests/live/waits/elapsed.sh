@@ -16,6 +16,8 @@ pe-symbolize -q "$dir/e.pe" -o "$dir/n.pe"
 stackfold "$dir/n.pe" --weight elapsed -o "$dir/elapsed.folded" || fail 'no elapsed time'
 stackfold "$dir/n.pe" -o "$dir/all.folded" 2>/dev/null
 
+grep -q ' s waited ([0-9.]* s [^(]*), [0-9]* CPU samples, 0 lost' "$dir/err" || fail "does not say what it waited for: $(cat "$dir/err")"
+
 # All of it is the time of the program: at least that of its phases, and less than that of the recorder.
 whole=$(time_of . "$dir/elapsed.folded")
 at_least 'elapsed time' "$(own '')" "$whole"
