@@ -356,15 +356,18 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->since_ns = now;
 }
 
-/// A new thread runs for the first time, after no thread had run: it waited for a CPU.
-static __always_inline void begin_life(struct ThreadState* thread, const struct task_struct* task,
+/// A thread runs for the first time in the recording, after no thread had run.  If somebody has
+/// woken it, it had waited since before the recording; otherwise it is new, or was ready.
+static __always_inline void begin_life(struct ThreadState* thread, struct task_struct* task,
                                        uint64_t silent_ns, uint64_t now) {
-  const struct SumKey key = {.tgid = task->tgid,
-                             .tid = task->pid,
-                             .kind = kWaitReady,
-                             .is_elapsed = 1,
-                             .program = task->self_exec_id};
-  add(thread, &key, now - silent_ns, now);
+  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
+  const uint64_t woken_ns = thread->woken_at_ns;
+  thread->woken_at_ns = 0;
+  thread->key = (struct SumKey){.tgid = task->tgid,
+                                .tid = task->pid,
+                                .kind = kind_of_wait(regs, task->mm != 0, kTaskInterruptible),
+                                .program = task->self_exec_id};
+  add_parts(thread, silent_ns, woken_ns, now, true);
 }
 
 SEC("tp_btf/sched_switch")
@@ -396,7 +399,10 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
   struct Counts* counted = counts_of_cpu();
   struct Scratch* scratch = scratch_of_cpu(kOfWaking);
-  if (with_times && thread && !thread->woken_at_ns)
+  if (with_times && !thread && is_target(task->tgid))
+    thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  // The last waker counts: a thread that was woken before it left its CPU stays on it.
+  if (with_times && thread)
     thread->woken_at_ns = bpf_ktime_get_ns();
   if (!with_wakers)
     return 0;

@@ -95,6 +95,14 @@ recording::Target with_sources(const recording::Target& target, const WaitChoice
                                                  : target;
 }
 
+/// Has the process a thread that has not ended?  Its first one may have.
+bool is_alive(pid_t pid) {
+  return std::ranges::any_of(stream::threads_of(pid), [](pid_t tid) {
+    const auto status = stream::status_of(tid);
+    return status && status->state != 'Z';
+  });
+}
+
 std::uint32_t most_wakers(const WaitChoice& choice) {
   return choice.with_wakers ? unwind::kMaxWakers : choice.only_locks ? 1 : 0;
 }
@@ -243,7 +251,8 @@ void BpfEngine::write_head() {
     declare(kWakerId + 1, stream::kEarlierWakerEvent);
   if (samplers_) {
     declare(kCpuId, stream::kCpuEvent);
-    declare(kSilenceId, stream::kSilenceEvent);
+    if (has_elapsed_time())
+      declare(kSilenceId, stream::kSilenceEvent);
   }
   recording::write_origin(writer, "bpf");
 }
@@ -371,7 +380,7 @@ void BpfEngine::finish() {
   if (!choice_.with_held)
     add_unfinished();
   recording_->waits.finish(stopped_ns_);
-  if (samplers_)
+  if (has_elapsed_time())
     recording_->waits.write_whole(kSilenceId, began_ns_, ended_ns_, stopped_ns_);
   if (!choice_.with_held)
     silent_threads_ = count_silent_threads(target_, [this](std::uint32_t tid) {
@@ -450,7 +459,7 @@ void BpfEngine::read_sums() {
   const auto look = [this] { budget_.look(monotonic_ns()); };
   for (const auto& [key, sum] : increases_.take(object_->read_sums(), look)) {
     budget_.look(monotonic_ns());
-    if (!is_wanted(key.tid))
+    if (!is_wanted(key.tid) || (key.is_elapsed != 0 && !has_elapsed_time()))
       continue;
     threads_seen_.insert(key.tid);
     see(key.tgid);
@@ -495,20 +504,34 @@ void BpfEngine::hold_parts(const LateWait& wait, const unwind::EndedWait& ended)
     hold(woken_ns, wait.end_ns, unwind::kWaitReady, event);
   };
   hold_from(ended.since_ns, 0);
-  if (ended.silent_ns != 0)
+  if (ended.silent_ns != 0 && has_elapsed_time())
     hold_from(ended.silent_ns, kSilenceId);
 }
 
-/// Holds the time at the end in which no thread has run, as one of the wait that began it.  If all
-/// threads have ended, the recording's time ended with them.
+/// Holds the time at the end in which no thread has run, as one of the wait that began it, or else
+/// of one that began before the recording.  If all threads have ended, the recording's time ended
+/// with them.
 void BpfEngine::add_last_silence() {
   ended_ns_ = stopped_ns_;
-  if (silent_ns_ == 0 || silent_ns_ >= stopped_ns_)
+  if (!has_elapsed_time() || silent_ns_ == 0 || silent_ns_ >= stopped_ns_)
     return;
   const auto last = std::ranges::max_element(unfinished_, {}, &unwind::Outstanding::since_ns);
   if (last == unfinished_.end()) {
-    ended_ns_ = silent_ns_;
-    return;
+    const auto alive = std::ranges::find_if(target_.processes, is_alive);
+    if (alive == target_.processes.end()) {
+      ended_ns_ = silent_ns_;
+      return;
+    }
+    const auto pid = static_cast<std::uint32_t>(*alive);
+    return recording_->waits.hold({.end_ns = stopped_ns_,
+                                   .pid = pid,
+                                   .tid = pid,
+                                   .length_ns = stopped_ns_ - silent_ns_,
+                                   .count = 1,
+                                   .stack = {.misc = PERF_RECORD_MISC_USER},
+                                   .is_unfinished = true,
+                                   .weight = unwind::kWaitOther,
+                                   .event = kSilenceId});
   }
   recording_->waits.hold({stopped_ns_,
                           last->key.tgid,

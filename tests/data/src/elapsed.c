@@ -1,7 +1,10 @@
-// Passes its time in ways that it measures: one thread runs, two run, a thread sleeps, and a child runs while this
-// waits.  Prints "NAME US" for each, on the monotonic clock.
+// Passes its time in ways that it measures: one thread runs, two run, a thread sleeps, and a child
+// runs while this waits.  Prints "NAME US" for each, on the monotonic clock.
+// SPDX-License-Identifier: MIT
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,8 +37,17 @@ __attribute__((noinline)) static void run_two(void) {
     pthread_join(threads[i], 0);
 }
 
+/// Is woken before it has left its CPU, so that it stays there.
+__attribute__((noinline)) static void try_to_sleep(void) {
+  const struct timespec too_short = {0, 1};
+  prctl(PR_SET_TIMERSLACK, 1);
+  for (int i = 0; i < 20; ++i)
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &too_short, 0);
+}
+
 __attribute__((noinline)) static void take_a_nap(void) {
   const struct timespec nap = {0, 300000000};
+  try_to_sleep();
   clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, 0);
 }
 
@@ -48,11 +60,30 @@ __attribute__((noinline)) static void wait_for_child(void) {
   waitpid(child, 0, 0);
 }
 
+/// A child is stopped while it runs, and ended.
+__attribute__((noinline)) static void stop_child(void) {
+  const struct timespec stopped = {0, 200000000};
+  const pid_t child = fork();
+  if (child == 0)
+    use_cpu(100);
+  use_cpu(0.02);
+  kill(child, SIGSTOP);
+  waitpid(child, 0, WUNTRACED);
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &stopped, 0);
+  kill(child, SIGCONT);
+  kill(child, SIGKILL);
+  waitpid(child, 0, 0);
+}
+
 int main(void) {
   static const struct {
     const char* name;
     void (*phase)(void);
-  } kPhases[] = {{"alone", run_alone}, {"two", run_two}, {"nap", take_a_nap}, {"child", wait_for_child}};
+  } kPhases[] = {{"alone", run_alone},
+                 {"two", run_two},
+                 {"nap", take_a_nap},
+                 {"child", wait_for_child},
+                 {"stop", stop_child}};
   for (unsigned i = 0; i < sizeof kPhases / sizeof *kPhases; ++i) {
     const double start = seconds(CLOCK_MONOTONIC);
     kPhases[i].phase();
