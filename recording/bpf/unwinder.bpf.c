@@ -40,7 +40,7 @@ int on_sample(struct bpf_perf_event_data* context) {
     scratch->record.running = others < 1 ? 1 : others;
   }
   if (!take_sample(context, task, scratch, counted, with_kernel_stacks))
-    ++counted->ring_full;
+    ++*(with_times ? &counted->samples_full : &counted->ring_full);
   return 0;  // the counter's own buffer gets no record
 }
 

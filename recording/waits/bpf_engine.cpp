@@ -389,8 +389,11 @@ void BpfEngine::finish() {
   for (std::size_t i = 0; i < counters_.events().size(); ++i)
     lost_changes_ += counters_.lost(i).value_or(0);
   lost_changes_ = std::max(lost_changes_, recording_->drain.passed().lost.count());
-  if (lost() > 0)
-    recording_->writer.write_lost_samples(attr_of_waits(), first_id(), lost());
+  const unwind::Counts counts = object_->counts();
+  if (counts.sums_full > 0)
+    recording_->writer.write_lost_samples(attr_of_waits(), first_id(), counts.sums_full);
+  if (counts.samples_full > 0)
+    recording_->writer.write_lost_samples(attr_of_waits(), kCpuId, counts.samples_full);
   recording_->writer.write_end();
   recording_->writer.flush();
 }
@@ -568,7 +571,10 @@ void BpfEngine::add_unfinished() {
   }
 }
 
-std::uint64_t BpfEngine::lost() const { return object_->counts().sums_full; }
+std::uint64_t BpfEngine::lost() const {
+  const unwind::Counts counts = object_->counts();
+  return counts.sums_full + counts.samples_full;
+}
 
 unwind::StackCounts BpfEngine::stacks() const {
   const auto* unwinder = recording_->stream.unwinder();
@@ -576,9 +582,8 @@ unwind::StackCounts BpfEngine::stacks() const {
 }
 
 std::string_view BpfEngine::fix_of_cuts() const {
-  return choice_.with_wakers || choice_.only_locks
-             ? "this engine copies no more"
-             : "use --engine perf, which copies more with --stack-size";
+  return has_perf() ? "use --engine perf, which copies more with --stack-size"
+                    : "this engine copies no more";
 }
 
 void BpfEngine::describe(Closing& closing) {
@@ -590,12 +595,12 @@ void BpfEngine::describe(Closing& closing) {
     closing.doubt(fmt::format("{} of processes and mappings lost, so names may be wrong",
                               plural(lost_changes_, "record")),
                   fix_of_losses());
-  add_losses(object_->counts(), closing);
-  recording::describe_limits(object_->limited_walks(), "record fewer threads, or use --engine perf",
-                             closing);
+  add_losses(object_->counts(), has_perf(), closing);
+  const std::string or_perf = has_perf() ? ", or use --engine perf" : "";
+  recording::describe_limits(object_->limited_walks(), "record fewer threads" + or_perf, closing);
   if (const std::string tables = unwind::describe_losses(recording_->tables.statistics());
       !tables.empty())
-    closing.doubt(tables, "record fewer processes, or use --engine perf");
+    closing.doubt(tables, "record fewer processes" + or_perf);
   recording_->stream.runtimes().describe(closing);
   scripts_.describe(closing);
   recording::describe_spending(recording_->stream, closing);
