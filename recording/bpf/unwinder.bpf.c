@@ -356,10 +356,10 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->since_ns = now;
 }
 
-/// A thread runs for the first time in the recording, after no thread had run.  If somebody has
-/// woken it, it had waited since before the recording; otherwise it is new, or was ready.
-static __always_inline void begin_life(struct ThreadState* thread, struct task_struct* task,
-                                       uint64_t silent_ns, uint64_t now) {
+/// A thread that has waited since before the recording runs, after no thread had run.  If nobody
+/// has woken it, it waited for a CPU.
+static __always_inline void end_earlier_wait(struct ThreadState* thread, struct task_struct* task,
+                                             uint64_t silent_ns, uint64_t now) {
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
   const uint64_t woken_ns = thread->woken_at_ns;
   thread->woken_at_ns = 0;
@@ -387,7 +387,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
   if (since_ns)
     end_wait(thread, since_ns, silent_ns, now);
   else if (silent_ns && silent_ns < now)
-    begin_life(thread, next, silent_ns, now);
+    end_earlier_wait(thread, next, silent_ns, now);
   return 0;
 }
 
@@ -516,12 +516,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
   return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
-  const uint32_t tgid = child->tgid;
-  const uint32_t parent_tgid = parent->tgid;
-  if (tgid == parent_tgid)
-    return 0;
+static __always_inline void begin_process(uint32_t parent_tgid, uint32_t tgid) {
   struct Counts* counted = counts_of_cpu();
   if (only_targets && !follow_fork(parent_tgid, tgid) && counted)
     ++counted->targets_full;
@@ -529,6 +524,27 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   if (process && is_up_to_date(process, parent_tgid))
     bpf_map_update_elem(&processes, &tgid, process, BPF_NOEXIST);
   fork_script(parent_tgid, tgid);
+}
+
+/// A new thread waits for a CPU.
+static __always_inline void begin_life(struct task_struct* task) {
+  struct ThreadState* thread =
+      bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!thread)
+    return;
+  thread->key = (struct SumKey){
+      .tgid = task->tgid, .tid = task->pid, .kind = kWaitReady, .program = task->self_exec_id};
+  KEEP_ORDER();  // see on_each_task()
+  thread->since_ns = bpf_ktime_get_ns();
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
+  const uint32_t tgid = child->tgid, parent_tgid = parent->tgid;
+  if (tgid != parent_tgid)
+    begin_process(parent_tgid, tgid);
+  if (with_times && is_target(tgid))
+    begin_life(child);
   return 0;
 }
 

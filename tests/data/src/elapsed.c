@@ -1,7 +1,9 @@
 // Passes its time in ways that it measures: one thread runs, two run, a thread sleeps, and a child
 // runs while this waits.  Prints "NAME US" for each, on the monotonic clock.
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -75,7 +77,30 @@ __attribute__((noinline)) static void stop_child(void) {
   waitpid(child, 0, 0);
 }
 
-int main(void) {
+/// Starts children that wait 10 ms each for the CPU, which this process keeps from them.
+static void crowd_cpu(void) {
+  const struct sched_param first = {.sched_priority = 1};
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(sched_getcpu(), &cpus);
+  if (sched_setaffinity(0, sizeof cpus, &cpus) != 0 ||
+      sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) != 0)
+    _exit(1);
+  for (int i = 0; i < 10; ++i) {
+    const pid_t child = fork();
+    if (child == 0)
+      _exit(0);
+    use_cpu(0.01);
+    waitpid(child, 0, 0);
+  }
+}
+
+int main(int argc, char** argv) {
+  (void)argv;
+  if (argc > 1) {
+    crowd_cpu();
+    return 0;
+  }
   static const struct {
     const char* name;
     void (*phase)(void);

@@ -38,6 +38,11 @@ at_least 'waits for threads' 100000 "$(time_of ';run_two;.*;\[lock\] ' "$dir/all
 at_least 'waits for the child' 250000 "$(time_of ';wait_for_child;.*;\[child process\] ' "$dir/all.folded")"
 [ "$failed" = 0 ] || { cat "$dir/own" "$dir/err"; cut -c1-300 "$dir/elapsed.folded"; }
 
+# A child waits for a CPU from its start on.
+pe-record -q --event cpu,waits -o "$dir/crowd.pe" -- "$PE_ELAPSED" crowd 2>"$dir/err" || fail "crowd: $(cat "$dir/err")"
+stackfold "$dir/crowd.pe" -o "$dir/crowd.folded"
+at_least 'new processes, waiting for a CPU' 100000 "$(time_of '^elapsed;\[waiting for a CPU\] ' "$dir/crowd.folded")"
+
 # What waits since before the recording has that time, and no CPU could shorten it.
 mkfifo "$dir/input"
 cat "$dir/input" >"$dir/out" & reader=$!
