@@ -16,8 +16,11 @@ static __always_inline uint32_t kind_of_call(uint64_t call) {
     case 449:  // futex_waitv
     case 455:  // futex_wait
       return kWaitLock;
+    case 56:   // clone, as vfork
+    case 58:   // vfork
     case 61:   // wait4
     case 247:  // waitid
+    case 435:  // clone3, as vfork
       return kWaitChild;
     case 0:    // read
     case 1:    // write

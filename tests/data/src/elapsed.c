@@ -53,6 +53,15 @@ __attribute__((noinline)) static void take_a_nap(void) {
   clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, 0);
 }
 
+/// A child borrows this process's memory, and ends late.
+__attribute__((noinline)) static void lend_memory(void) {
+  if (vfork() == 0) {
+    usleep(100000);
+    _exit(0);
+  }
+  wait(0);
+}
+
 __attribute__((noinline)) static void wait_for_child(void) {
   const pid_t child = fork();
   if (child == 0) {
@@ -60,6 +69,7 @@ __attribute__((noinline)) static void wait_for_child(void) {
     _exit(0);
   }
   waitpid(child, 0, 0);
+  lend_memory();
 }
 
 /// A child is stopped while it runs, and ended.

@@ -35,6 +35,7 @@ at_least 'stopped' 200000 "$(time_of ';stop_child;use_cpu;.*;\[other wait\] ' "$
 # While a thread or a child ran, who waited for it did not hold up the program.
 expect 'elapsed time of joins' 0 "$(time_of ';\[(lock|child process)\] ' "$dir/elapsed.folded" | awk '{ print int($1 / 20000) }')"
 at_least 'waits for threads' 100000 "$(time_of ';run_two;.*;\[lock\] ' "$dir/all.folded")"
+at_least 'waits for the child of vfork(2)' 100000 "$(time_of ';lend_memory;.*;\[child process\] ' "$dir/all.folded")"
 at_least 'waits for the child' 250000 "$(time_of ';wait_for_child;.*;\[child process\] ' "$dir/all.folded")"
 [ "$failed" = 0 ] || { cat "$dir/own" "$dir/err"; cut -c1-300 "$dir/elapsed.folded"; }
 
