@@ -63,8 +63,8 @@ static __always_inline uint32_t kind_of_call(uint64_t call) {
 }
 
 /// Returns what a thread that leaves its CPU in `state` waits for.
-static __always_inline uint32_t kind_of_wait(const struct pt_regs* regs, bool is_user,
-                                             uint32_t state) {
+static __always_inline uint32_t kind_of_wait(struct ThreadState* thread, const struct pt_regs* regs,
+                                             bool is_user, uint32_t state) {
   enum { kUninterruptible = 0x2, kStopped = 0x4, kTraced = 0x8, kSegmentOf64Bit = 0x33 };
   if (state == 0)
     return kWaitReady;
@@ -73,10 +73,14 @@ static __always_inline uint32_t kind_of_wait(const struct pt_regs* regs, bool is
   // Whatever enters the kernel without a call leaves this mark (arch/x86/entry/entry_64.S).
   if (regs->orig_ax == ~0UL)
     return kWaitFault;
+  enum { kRestartCall = 219 };  // after a stop
+  if (regs->orig_ax == kRestartCall)
+    return thread->call_kind;
   // Calls of 32-bit programs have other numbers.
   const uint32_t kind =
       (regs->cs & 0xffff) == kSegmentOf64Bit ? kind_of_call(regs->orig_ax) : kWaitOther;
-  return kind == kWaitOther && (state & kUninterruptible) ? kWaitIo : kind;
+  thread->call_kind = kind == kWaitOther && (state & kUninterruptible) ? kWaitIo : kind;
+  return thread->call_kind;
 }
 
 /// The thread has come to a CPU.  Returns since when no thread of the targets had run; 0: one ran.

@@ -334,7 +334,7 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->key.tgid = tgid;
   thread->key.tid = task->pid;
   thread->key.state = reported_state(state);
-  thread->key.kind = with_times ? kind_of_wait(regs, is_user, state) : kWaitOther;
+  thread->key.kind = with_times ? kind_of_wait(thread, regs, is_user, state) : kWaitOther;
   thread->ran_ns = ran_ns;
   thread->key.kernel_stack =
       with_kernel_stacks ? take_kernel_stack(context, scratch, thread, counted) : 0;
@@ -363,10 +363,11 @@ static __always_inline void end_earlier_wait(struct ThreadState* thread, struct 
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
   const uint64_t woken_ns = thread->woken_at_ns;
   thread->woken_at_ns = 0;
-  thread->key = (struct SumKey){.tgid = task->tgid,
-                                .tid = task->pid,
-                                .kind = kind_of_wait(regs, task->mm != 0, kTaskInterruptible),
-                                .program = task->self_exec_id};
+  thread->key =
+      (struct SumKey){.tgid = task->tgid,
+                      .tid = task->pid,
+                      .kind = kind_of_wait(thread, regs, task->mm != 0, kTaskInterruptible),
+                      .program = task->self_exec_id};
   add_parts(thread, silent_ns, woken_ns, now, true);
 }
 

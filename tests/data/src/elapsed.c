@@ -87,6 +87,21 @@ __attribute__((noinline)) static void stop_child(void) {
   waitpid(child, 0, 0);
 }
 
+/// A child is stopped while it sleeps, and sleeps on.
+__attribute__((noinline)) static void stop_sleeper(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const struct timespec long_nap = {0, 500000000};
+    nanosleep(&long_nap, 0);
+    _exit(0);
+  }
+  usleep(20000);
+  kill(child, SIGSTOP);
+  waitpid(child, 0, WUNTRACED);
+  kill(child, SIGCONT);
+  waitpid(child, 0, 0);
+}
+
 /// Starts children that wait 10 ms each for the CPU, which this process keeps from them.
 static void crowd_cpu(void) {
   const struct sched_param first = {.sched_priority = 1};
@@ -114,11 +129,8 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*phase)(void);
-  } kPhases[] = {{"alone", run_alone},
-                 {"two", run_two},
-                 {"nap", take_a_nap},
-                 {"child", wait_for_child},
-                 {"stop", stop_child}};
+  } kPhases[] = {{"alone", run_alone},      {"two", run_two},     {"nap", take_a_nap},
+                 {"child", wait_for_child}, {"stop", stop_child}, {"sleeper", stop_sleeper}};
   for (unsigned i = 0; i < sizeof kPhases / sizeof *kPhases; ++i) {
     const double start = seconds(CLOCK_MONOTONIC);
     kPhases[i].phase();

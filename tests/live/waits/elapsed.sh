@@ -32,6 +32,8 @@ at_least 'the longest sleep' "$nap" "$(own nap)"
 expect 'other waits in the nap' 0 "$(time_of ';take_a_nap;.*;\[(lock|I/O|child process|other wait)\] ' "$dir/all.folded")"
 # A thread that is stopped while it runs waits neither for memory nor in a call.
 at_least 'stopped' 200000 "$(time_of ';stop_child;use_cpu;.*;\[other wait\] ' "$dir/all.folded")"
+# One that is stopped while it sleeps continues to sleep: by another call, restart_syscall(2).
+at_least 'a sleep that was stopped' 400000 "$(time_of ';stop_sleeper;.*;\[sleep\] ' "$dir/all.folded")"
 # While a thread or a child ran, who waited for it did not hold up the program.
 expect 'elapsed time of joins' 0 "$(time_of ';\[(lock|child process)\] ' "$dir/elapsed.folded" | awk '{ print int($1 / 20000) }')"
 at_least 'waits for threads' 100000 "$(time_of ';run_two;.*;\[lock\] ' "$dir/all.folded")"
