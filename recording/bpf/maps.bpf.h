@@ -220,7 +220,8 @@ struct ThreadState {
   uint64_t ran_ns;    ///< its time on CPUs until then
   struct SumKey key;
   uint64_t woken_at_ns;  ///< with_times: when it was woken, since it came to a CPU; 0: it was not
-  uint64_t is_running;   ///< with_times: counted in `running`
+  uint32_t is_running;   ///< with_times: counted in `running`
+  uint32_t call_kind;    ///< with_times: of the last wait in a system call
   uint64_t changes;  ///< changes_announced + changes_seen + 1 when `generation` was found; 0: never
   uint64_t generation;    ///< of its process's mappings; 0: do not use them
   uint32_t next_history;  ///< the next one to be replaced

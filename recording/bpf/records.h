@@ -229,6 +229,7 @@ struct Counts {
   uint64_t missed;
   uint64_t missed_ns;
   uint64_t ring_full;     ///< samples that had no room, and switches that could not be forwarded
+  uint64_t samples_full;  ///< with_times: samples that had no room
   uint64_t execs_full;    ///< execs that could not be remembered: mappings may be stale
   uint64_t targets_full;  ///< forked processes that could not be followed
   uint64_t wrong_reuse;   ///< with check_reuse only: reused stacks that a new walk found to differ

@@ -16,8 +16,11 @@ static __always_inline uint32_t kind_of_call(uint64_t call) {
     case 449:  // futex_waitv
     case 455:  // futex_wait
       return kWaitLock;
+    case 56:   // clone, as vfork
+    case 58:   // vfork
     case 61:   // wait4
     case 247:  // waitid
+    case 435:  // clone3, as vfork
       return kWaitChild;
     case 0:    // read
     case 1:    // write
@@ -60,19 +63,24 @@ static __always_inline uint32_t kind_of_call(uint64_t call) {
 }
 
 /// Returns what a thread that leaves its CPU in `state` waits for.
-static __always_inline uint32_t kind_of_wait(const struct pt_regs* regs, bool is_user,
-                                             uint32_t state) {
-  enum { kUninterruptible = 0x2 };
+static __always_inline uint32_t kind_of_wait(struct ThreadState* thread, const struct pt_regs* regs,
+                                             bool is_user, uint32_t state) {
+  enum { kUninterruptible = 0x2, kStopped = 0x4, kTraced = 0x8, kSegmentOf64Bit = 0x33 };
   if (state == 0)
     return kWaitReady;
-  if (!is_user)
+  if (!is_user || (state & (kStopped | kTraced)))
     return kWaitOther;
-  // The instruction that calls the kernel copies the next address into a register (Intel SDM,
-  // SYSCALL); a fault leaves all registers as they were.
-  if (regs->cx != regs->ip)
+  // Whatever enters the kernel without a call leaves this mark (arch/x86/entry/entry_64.S).
+  if (regs->orig_ax == ~0UL)
     return kWaitFault;
-  const uint32_t kind = kind_of_call(regs->orig_ax);
-  return kind == kWaitOther && (state & kUninterruptible) ? kWaitIo : kind;
+  enum { kRestartCall = 219 };  // after a stop
+  if (regs->orig_ax == kRestartCall)
+    return thread->call_kind;
+  // Calls of 32-bit programs have other numbers.
+  const uint32_t kind =
+      (regs->cs & 0xffff) == kSegmentOf64Bit ? kind_of_call(regs->orig_ax) : kWaitOther;
+  thread->call_kind = kind == kWaitOther && (state & kUninterruptible) ? kWaitIo : kind;
+  return thread->call_kind;
 }
 
 /// The thread has come to a CPU.  Returns since when no thread of the targets had run; 0: one ran.

@@ -41,7 +41,7 @@ int on_sample(struct bpf_perf_event_data* context) {
     scratch->record.running = others < 1 ? 1 : others;
   }
   if (!take_sample(context, task, scratch, counted, with_kernel_stacks))
-    ++counted->ring_full;
+    ++*(with_times ? &counted->samples_full : &counted->ring_full);
   return 0;  // the counter's own buffer gets no record
 }
 
@@ -225,7 +225,7 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->key.tgid = tgid;
   thread->key.tid = task->pid;
   thread->key.state = reported_state(state);
-  thread->key.kind = with_times ? kind_of_wait(regs, is_user, state) : kWaitOther;
+  thread->key.kind = with_times ? kind_of_wait(thread, regs, is_user, state) : kWaitOther;
   thread->ran_ns = ran_ns;
   thread->key.kernel_stack =
       with_kernel_stacks ? take_kernel_stack(context, scratch, thread, counted) : 0;
@@ -247,14 +247,25 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->since_ns = now;
 }
 
-/// A new thread runs for the first time, after no thread had run: it waited for a CPU.
-static __always_inline void begin_life(struct ThreadState* thread, const struct task_struct* task,
-                                       uint64_t silent_ns, uint64_t now) {
-  const struct SumKey key = {
-      .tgid = task->tgid, .tid = task->pid, .kind = kWaitReady, .program = task->self_exec_id};
-  const uint64_t ns = now - silent_ns;
-  const struct Sum more = {.last_ns = now, .silent_ns = ns, .silent_ready_ns = ns};
-  add(thread, &key, &more);
+/// A thread that has waited since before the recording runs, after no thread had run.  If nobody
+/// has woken it, it waited for a CPU.
+static __always_inline void end_earlier_wait(struct ThreadState* thread, struct task_struct* task,
+                                             uint64_t silent_ns, uint64_t now) {
+  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
+  uint64_t woken_ns = thread->woken_at_ns;
+  thread->woken_at_ns = 0;
+  if (woken_ns < silent_ns)
+    woken_ns = silent_ns;
+  if (woken_ns > now)
+    woken_ns = now;
+  thread->key =
+      (struct SumKey){.tgid = task->tgid,
+                      .tid = task->pid,
+                      .kind = kind_of_wait(thread, regs, task->mm != 0, kTaskInterruptible),
+                      .program = task->self_exec_id};
+  const struct Sum more = {
+      .last_ns = now, .silent_ns = now - silent_ns, .silent_ready_ns = now - woken_ns};
+  add(thread, &thread->key, &more);
 }
 
 SEC("tp_btf/sched_switch")
@@ -274,7 +285,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
   if (since_ns)
     end_wait(thread, since_ns, silent_ns, now);
   else if (silent_ns && silent_ns < now)
-    begin_life(thread, next, silent_ns, now);
+    end_earlier_wait(thread, next, silent_ns, now);
   return 0;
 }
 
@@ -286,7 +297,10 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
   struct Counts* counted = counts_of_cpu();
   struct Scratch* scratch = scratch_of_cpu(kOfWaking);
-  if (with_times && thread && !thread->woken_at_ns)
+  if (with_times && !thread && is_target(task->tgid))
+    thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  // The last waker counts: a thread that was woken before it left its CPU stays on it.
+  if (with_times && thread)
     thread->woken_at_ns = bpf_ktime_get_ns();
   if (!with_wakers)
     return 0;
@@ -404,12 +418,7 @@ int BPF_PROG(on_exec, struct task_struct* task) {
   return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
-  const uint32_t tgid = child->tgid;
-  const uint32_t parent_tgid = parent->tgid;
-  if (tgid == parent_tgid)
-    return 0;
+static __always_inline void begin_process(uint32_t parent_tgid, uint32_t tgid) {
   struct Counts* counted = counts_of_cpu();
   if (only_targets && !follow_fork(parent_tgid, tgid) && counted)
     ++counted->targets_full;
@@ -417,6 +426,27 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
   if (process && is_up_to_date(process, parent_tgid))
     bpf_map_update_elem(&processes, &tgid, process, BPF_NOEXIST);
   fork_script(parent_tgid, tgid);
+}
+
+/// A new thread waits for a CPU.
+static __always_inline void begin_life(struct task_struct* task) {
+  struct ThreadState* thread =
+      bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!thread)
+    return;
+  thread->key = (struct SumKey){
+      .tgid = task->tgid, .tid = task->pid, .kind = kWaitReady, .program = task->self_exec_id};
+  KEEP_ORDER();  // see on_each_task()
+  thread->since_ns = bpf_ktime_get_ns();
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
+  const uint32_t tgid = child->tgid, parent_tgid = parent->tgid;
+  if (tgid != parent_tgid)
+    begin_process(parent_tgid, tgid);
+  if (with_times && is_target(tgid))
+    begin_life(child);
   return 0;
 }
 

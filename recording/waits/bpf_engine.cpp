@@ -150,7 +150,8 @@ void BpfEngine::write_head() {
     declare(kWakerId + 1, stream::kEarlierWakerEvent);
   if (samplers_) {
     declare(kCpuId, stream::kCpuEvent);
-    declare(kSilenceId, stream::kSilenceEvent);
+    if (has_elapsed_time())
+      declare(kSilenceId, stream::kSilenceEvent);
   }
   recording::write_origin(writer, "bpf");
 }
@@ -278,7 +279,7 @@ void BpfEngine::finish() {
   if (!choice_.with_held)
     add_unfinished();
   recording_->waits.finish(stopped_ns_);
-  if (samplers_)
+  if (has_elapsed_time())
     recording_->waits.write_whole(kSilenceId, began_ns_, ended_ns_, stopped_ns_);
   if (!choice_.with_held)
     silent_threads_ = count_silent_threads(target_, [this](std::uint32_t tid) {
@@ -287,8 +288,11 @@ void BpfEngine::finish() {
   for (std::size_t i = 0; i < counters_.events().size(); ++i)
     lost_changes_ += counters_.lost(i).value_or(0);
   lost_changes_ = std::max(lost_changes_, recording_->drain.passed().lost.count());
-  if (lost() > 0)
-    recording_->writer.write_lost_samples(attr_of_waits(), first_id(), lost());
+  const unwind::Counts counts = object_->counts();
+  if (counts.sums_full > 0)
+    recording_->writer.write_lost_samples(attr_of_waits(), first_id(), counts.sums_full);
+  if (counts.samples_full > 0)
+    recording_->writer.write_lost_samples(attr_of_waits(), kCpuId, counts.samples_full);
   recording_->writer.write_end();
   recording_->writer.flush();
 }
@@ -379,39 +383,38 @@ std::vector<WokenBy> BpfEngine::see_wakers(std::uint32_t number, std::uint64_t t
   return wakers;
 }
 
-/// Holds the parts of waits, for their thread's time and for that in which no thread ran: until the
-/// thread was woken, and then for a CPU.
+/// Holds waits, whose parts are in `sum`.
 void BpfEngine::hold_parts(const LateWait& wait, const unwind::Sum& sum) {
-  if (!samplers_)
-    return recording_->waits.hold(wait);
-  std::uint64_t count = wait.count;
-  const auto hold = [&](std::uint64_t ns, unsigned kind, std::uint64_t event) {
-    if (ns == 0)
-      return;
-    LateWait part = wait;
-    part.length_ns = ns;
-    part.count = event == 0 ? std::exchange(count, 0) : 0;
-    part.weight = kind;
-    part.event = event;
-    recording_->waits.hold(std::move(part));
-  };
-  const auto kind = static_cast<unsigned>(wait.weight);
-  hold(sum.ns - std::min(sum.ns, sum.ready_ns), kind, 0);
-  hold(std::min(sum.ns, sum.ready_ns), unwind::kWaitReady, 0);
-  hold(sum.silent_ns - std::min(sum.silent_ns, sum.silent_ready_ns), kind, kSilenceId);
-  hold(std::min(sum.silent_ns, sum.silent_ready_ns), unwind::kWaitReady, kSilenceId);
+  if (samplers_)
+    recording_->waits.hold_parts(wait, sum, has_elapsed_time() ? kSilenceId : 0);
+  else
+    recording_->waits.hold(wait);
 }
 
-/// Holds the time at the end in which no thread has run, as one of the wait that began it.  If all
-/// threads have ended, the recording's time ended with them.
+/// Holds the time at the end in which no thread has run, as one of the wait that began it, or else
+/// of one that began before the recording.  If all threads have ended, the recording's time ended
+/// with them.
 void BpfEngine::add_last_silence() {
   ended_ns_ = stopped_ns_;
-  if (silent_ns_ == 0 || silent_ns_ >= stopped_ns_)
+  if (!has_elapsed_time() || silent_ns_ == 0 || silent_ns_ >= stopped_ns_)
     return;
   const auto last = std::ranges::max_element(unfinished_, {}, &unwind::Outstanding::since_ns);
   if (last == unfinished_.end()) {
-    ended_ns_ = silent_ns_;
-    return;
+    const auto alive = std::ranges::find_if(target_.processes, is_alive);
+    if (alive == target_.processes.end()) {
+      ended_ns_ = silent_ns_;
+      return;
+    }
+    const auto pid = static_cast<std::uint32_t>(*alive);
+    return recording_->waits.hold({.end_ns = stopped_ns_,
+                                   .pid = pid,
+                                   .tid = pid,
+                                   .length_ns = stopped_ns_ - silent_ns_,
+                                   .count = 1,
+                                   .stack = {.misc = PERF_RECORD_MISC_USER},
+                                   .is_unfinished = true,
+                                   .weight = unwind::kWaitOther,
+                                   .event = kSilenceId});
   }
   recording_->waits.hold({stopped_ns_,
                           last->key.tgid,
@@ -448,7 +451,10 @@ void BpfEngine::add_unfinished() {
   }
 }
 
-std::uint64_t BpfEngine::lost() const { return object_->counts().sums_full; }
+std::uint64_t BpfEngine::lost() const {
+  const unwind::Counts counts = object_->counts();
+  return counts.sums_full + counts.samples_full;
+}
 
 unwind::StackCounts BpfEngine::stacks() const {
   const auto* unwinder = recording_->stream.unwinder();
@@ -456,9 +462,8 @@ unwind::StackCounts BpfEngine::stacks() const {
 }
 
 std::string_view BpfEngine::fix_of_cuts() const {
-  return choice_.with_wakers || choice_.only_locks
-             ? "this engine copies no more"
-             : "use --engine perf, which copies more with --stack-size";
+  return has_perf() ? "use --engine perf, which copies more with --stack-size"
+                    : "this engine copies no more";
 }
 
 void BpfEngine::describe(Closing& closing) {
@@ -470,12 +475,12 @@ void BpfEngine::describe(Closing& closing) {
     closing.doubt(fmt::format("{} of processes and mappings lost, so names may be wrong",
                               plural(lost_changes_, "record")),
                   fix_of_losses());
-  add_losses(object_->counts(), closing);
-  recording::describe_limits(object_->limited_walks(), "record fewer threads, or use --engine perf",
-                             closing);
+  add_losses(object_->counts(), has_perf(), closing);
+  const std::string or_perf = has_perf() ? ", or use --engine perf" : "";
+  recording::describe_limits(object_->limited_walks(), "record fewer threads" + or_perf, closing);
   if (const std::string tables = unwind::describe_losses(recording_->tables.statistics());
       !tables.empty())
-    closing.doubt(tables, "record fewer processes, or use --engine perf");
+    closing.doubt(tables, "record fewer processes" + or_perf);
   recording_->stream.runtimes().describe(closing);
   scripts_.describe(closing);
   recording::describe_spending(recording_->stream, closing);

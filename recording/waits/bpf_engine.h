@@ -89,6 +89,14 @@ class BpfEngine final : public Engine {
   std::vector<WokenBy> see_wakers(std::uint32_t number, std::uint64_t time_ns, std::uint64_t waits,
                                   const StackReader::Walked& walked = {});
   [[nodiscard]] bool is_wanted(std::uint32_t tid) const;
+  /// Can the perf engine record the same?
+  [[nodiscard]] bool has_perf() const {
+    return !choice_.with_wakers && !choice_.only_locks && !samplers_;
+  }
+  /// Is the time divided in which no thread ran?  That of some threads is not known.
+  [[nodiscard]] bool has_elapsed_time() const {
+    return samplers_.has_value() && only_threads_.empty();
+  }
   [[nodiscard]] std::optional<std::uint32_t> command() const {
     return target_.is_command ? std::optional<std::uint32_t>(target_.processes.front())
                               : std::nullopt;

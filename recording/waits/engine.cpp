@@ -27,7 +27,8 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
   const auto& choice = options.choice;
   const bool is_wanted =
       options.engine == EngineChoice::kBpf || choice.with_wakers || choice.only_locks;
-  const std::string_view asked = choice.only_locks    ? "--locks needs the bpf engine"
+  const std::string_view asked = options.with_cpu     ? "--event waits needs the bpf engine"
+                                 : choice.only_locks  ? "--locks needs the bpf engine"
                                  : choice.with_wakers ? "--wakers needs the bpf engine"
                                                       : "--engine bpf";
   const std::string unable = BpfEngine::why_unable(target);
@@ -52,6 +53,13 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
   if (!problem.empty())  // if perf does not work either, its error is the only message
     note(fmt::format("the bpf engine does not work here; using perf: {}", problem));
   return engine;
+}
+
+bool is_alive(pid_t pid) {
+  return std::ranges::any_of(stream::threads_of(pid), [](pid_t tid) {
+    const auto status = stream::status_of(tid);
+    return status && status->state != 'Z';
+  });
 }
 
 std::uint64_t count_silent_threads(const recording::Target& target,

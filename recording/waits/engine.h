@@ -71,6 +71,9 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
                                     Budget& budget,
                                     const std::function<void(const std::string&)>& note);
 
+/// Has the process a thread that has not ended?  Its first one may have.
+bool is_alive(pid_t pid);
+
 // Threads of which nothing was recorded: most of them waited all the time.
 
 /// Counts the live threads of the target that `has_seen` does not know.

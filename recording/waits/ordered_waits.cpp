@@ -9,6 +9,28 @@
 
 namespace pe::waits {
 
+void OrderedWaits::hold_parts(const LateWait& wait, const unwind::Sum& sum,
+                              std::uint64_t silence_event) {
+  std::uint64_t count = wait.count;
+  const auto hold_part = [&](std::uint64_t ns, std::uint64_t kind, std::uint64_t event) {
+    if (ns == 0)
+      return;
+    LateWait part = wait;
+    part.length_ns = ns;
+    part.count = event == 0 ? std::exchange(count, 0) : 0;
+    part.weight = kind;
+    part.event = event;
+    hold(std::move(part));
+  };
+  const auto hold_both = [&](std::uint64_t ns, std::uint64_t ready_ns, std::uint64_t event) {
+    hold_part(ns - std::min(ns, ready_ns), wait.weight, event);
+    hold_part(std::min(ns, ready_ns), unwind::kWaitReady, event);
+  };
+  hold_both(sum.ns, sum.ready_ns, 0);
+  if (silence_event != 0)
+    hold_both(sum.silent_ns, sum.silent_ready_ns, silence_event);
+}
+
 void OrderedWaits::write_until(std::uint64_t until_ns) {
   write_older(until_ns);
   waits_.reach(until_ns);

@@ -58,6 +58,9 @@ class OrderedWaits {
     wait.end_ns = std::max(wait.end_ns, written_until_ns_);
     late_.push_back(std::move(wait));
   }
+  /// Holds the parts of waits: until their thread was woken, and then for a CPU; and the same of
+  /// the time in which no thread ran, as samples of `silence_event`, unless that is 0.
+  void hold_parts(const LateWait& wait, const unwind::Sum& sum, std::uint64_t silence_event);
   void hold(std::uint64_t time_ns, const stream::Record& record) {
     records_.hold(time_ns, {record.bytes});
   }

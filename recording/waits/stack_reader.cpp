@@ -72,7 +72,7 @@ std::vector<std::string> KernelStackCounts::ends() const {
   return ends;
 }
 
-void add_losses(const unwind::Counts& counts, Closing& closing) {
+void add_losses(const unwind::Counts& counts, bool has_perf, Closing& closing) {
   constexpr std::string_view kFewer = "record fewer threads, or for a shorter time";
   constexpr std::string_view kFewerProcesses = "record fewer processes, or use --all";
   if (counts.sums_full > 0)
@@ -91,9 +91,10 @@ void add_losses(const unwind::Counts& counts, Closing& closing) {
   };
   add(counts.no_storage, "wait", "of threads that had no room in the kernel", kFewer);
   add(counts.stacks_full, "stack", "had no room in the kernel's map", kFewer);
-  add(counts.ring_full, "stack", "had no room in the ring from which offcpu walks them",
-      "use --engine perf");
-  add(counts.commands_full, "command line", "had no room in the same ring", "use --engine perf");
+  const std::string_view slower = has_perf ? "use --engine perf" : "record fewer threads";
+  add(counts.ring_full, "stack", "had no room in the ring from which they are walked", slower);
+  add(counts.commands_full, "command line", "had no room in the same ring", slower);
+  add(counts.samples_full, "CPU sample", "had no room in the same ring", "lower --freq");
   add(counts.execs_full, "process", "could not be followed into the programs that they execute",
       kFewerProcesses);
   add(counts.targets_full, "process", "could not be followed", kFewerProcesses);

@@ -39,8 +39,8 @@ class KernelStackCounts {
   std::array<std::uint64_t, unwind::kStackStopCount> incomplete_{};
 };
 
-/// Adds what had no room in the kernel.
-void add_losses(const unwind::Counts& counts, Closing& closing);
+/// Adds what had no room in the kernel.  `has_perf`: the perf engine can record the same.
+void add_losses(const unwind::Counts& counts, bool has_perf, Closing& closing);
 
 // Puts the frames of interpreters into the stacks of waits and wakers.
 //

@@ -56,6 +56,8 @@ Opened open_engine(const Options& options, Io& io) {
 
 /// Records samples of CPU time and waits.
 int record_with_waits(const Options& options, Io& io) {
+  if (!options.target.threads.empty() && !options.target.processes.empty())
+    throw UsageError("--event waits: --pid and --tid of another process: cannot be combined");
   const waits::Options choice{.request = options.request,
                               .choice = {.with_preempted = true},
                               .with_cpu = true,

@@ -10,8 +10,8 @@
 namespace pe::fold {
 namespace {
 
-/// Divisible by most numbers of threads that run.
-constexpr std::uint64_t kParts = 5040;
+/// No machine runs more at once.
+constexpr std::uint64_t kMostThreads = 1U << 20U;
 
 /// A stack and its time, of which the counts lack a part below a microsecond.
 struct Share {
@@ -37,7 +37,11 @@ double sum_of(const folded::FoldedCounts& counts) {
 
 void ElapsedTime::add_running(std::span<const folded::FrameId> stack, std::uint64_t period_ns,
                               std::uint64_t running) {
-  running_.add(stack, {.whole = period_ns * kParts / std::max<std::uint64_t>(running, 1)});
+  const std::uint64_t threads = std::clamp<std::uint64_t>(running, 1, kMostThreads);
+  const std::uint64_t rest = period_ns % threads;
+  running_.add(stack,
+               {.whole = period_ns / threads,
+                .billionths = static_cast<std::uint32_t>(rest * folded::Count::kOne / threads)});
 }
 
 void ElapsedTime::add_silence(std::span<const folded::FrameId> stack, std::uint64_t ns) {
@@ -45,7 +49,7 @@ void ElapsedTime::add_silence(std::span<const folded::FrameId> stack, std::uint6
 }
 
 void ElapsedTime::add_to(folded::FoldedCounts& counts) const {
-  const auto whole_us = (whole_ns_ + kNsPerUs / 2) / kNsPerUs;
+  const auto whole_us = whole_ns_ / kNsPerUs + (whole_ns_ % kNsPerUs >= kNsPerUs / 2 ? 1 : 0);
   const double whole = static_cast<double>(whole_us);
   constexpr double kUsPerNs = 1.0 / static_cast<double>(kNsPerUs);
   const double silent = sum_of(silent_) * kUsPerNs, running = sum_of(running_);

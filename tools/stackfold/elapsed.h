@@ -22,7 +22,7 @@ class ElapsedTime {
   explicit ElapsedTime(folded::FrameTable& frames)
       : frames_(frames), running_(frames), silent_(frames) {}
 
-  /// Adds a sample of a thread while `running` threads ran, also 0 for 1.
+  /// Adds a sample of a thread while `running` threads ran; 0 for 1.
   void add_running(std::span<const folded::FrameId> stack, std::uint64_t period_ns,
                    std::uint64_t running);
   /// Adds a time in which no thread ran.
@@ -37,8 +37,7 @@ class ElapsedTime {
 
  private:
   folded::FrameTable& frames_;
-  folded::FoldedCounts running_;  ///< in parts of a nanosecond, see kParts
-  folded::FoldedCounts silent_;   ///< in nanoseconds
+  folded::FoldedCounts running_, silent_;  ///< in nanoseconds
   std::uint64_t whole_ns_ = 0;
 };
 

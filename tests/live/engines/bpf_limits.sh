@@ -61,7 +61,7 @@ expect 'a full ring: lost, downstream' "${lost:-}" "$(lost_downstream "$dir/full
 # All waits are still there, as many as the program reports, but without complete stacks.
 recorder=(offcpu --engine bpf --preempted)
 stopped "$dir/handed.pe" "$PE_WAITS" pingpong; expect 'switches not handed on: status' 0 $?
-at_least 'switches not handed on' 1000 "$(sed -nE 's/.*: ([0-9]+) stacks had no room in the ring from which offcpu walks them.*/\1/p' "$dir/err")"
+at_least 'switches not handed on' 1000 "$(sed -nE 's/.*: ([0-9]+) stacks had no room in the ring from which they are walked.*/\1/p' "$dir/err")"
 switches=$(awk '$1 == "switches" { print $2 }' "$dir/said")
 at_least 'switches not handed on: waits' $((switches - switches / 100 - 10)) "$(grep -oE '[0-9]+ waits in' "$dir/err" | cut -d' ' -f1)"
 expect 'switches not handed on: waits lost' 1 "$(grep -c ' s waited, 0 lost' "$dir/err")"

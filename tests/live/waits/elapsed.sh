@@ -32,14 +32,43 @@ nap=$(time_of ';take_a_nap;.*;\[sleep\] ' "$dir/elapsed.folded")
 at_least 'sleep' 300000 "$nap"
 at_least 'the longest sleep' "$nap" "$(own nap)"
 expect 'other waits in the nap' 0 "$(time_of ';take_a_nap;.*;\[(lock|I/O|child process|other wait)\] ' "$dir/all.folded")"
+# A thread that is stopped while it runs waits neither for memory nor in a call.
+at_least 'stopped' 200000 "$(time_of ';stop_child;use_cpu;.*;\[other wait\] ' "$dir/all.folded")"
+# One that is stopped while it sleeps continues to sleep: by another call, restart_syscall(2).
+at_least 'a sleep that was stopped' 400000 "$(time_of ';stop_sleeper;.*;\[sleep\] ' "$dir/all.folded")"
 # While a thread or a child ran, who waited for it did not hold up the program.
 expect 'elapsed time of joins' 0 "$(time_of ';\[(lock|child process)\] ' "$dir/elapsed.folded" | awk '{ print int($1 / 20000) }')"
 at_least 'waits for threads' 100000 "$(time_of ';run_two;.*;\[lock\] ' "$dir/all.folded")"
+at_least 'waits for the child of vfork(2)' 100000 "$(time_of ';lend_memory;.*;\[child process\] ' "$dir/all.folded")"
 at_least 'waits for the child' 250000 "$(time_of ';wait_for_child;.*;\[child process\] ' "$dir/all.folded")"
 [ "$failed" = 0 ] || { cat "$dir/own" "$dir/err"; cut -c1-300 "$dir/elapsed.folded"; }
 
-# Recordings without that say what to do.
+# A child waits for a CPU from its start on.
+pe-record -q --event cpu,waits -o "$dir/crowd.pe" -- "$PE_ELAPSED" crowd 2>"$dir/err" || fail "crowd: $(cat "$dir/err")"
+stackfold "$dir/crowd.pe" -o "$dir/crowd.folded"
+at_least 'new processes, waiting for a CPU' 100000 "$(time_of '^elapsed;\[waiting for a CPU\] ' "$dir/crowd.folded")"
+
+# What waits since before the recording has that time, and no CPU could shorten it.
+mkfifo "$dir/input"
+cat "$dir/input" >"$dir/out" & reader=$!
+exec 3>"$dir/input"
+until grep -q '^0 ' "/proc/$reader/syscall"; do sleep 0.02; done  # it is in read(2)
+pe-record -q --event cpu,waits -o "$dir/still.pe" -p $reader -d 0.5 3>&- 2>"$dir/err"
+stackfold "$dir/still.pe" --weight elapsed -o "$dir/still.folded"
+at_least 'time of a wait that lasts' 500000 "$(time_of '^cat;\[other wait\];\[still waiting\] ' "$dir/still.folded")"
+pe-record -q --event cpu,waits -o "$dir/before.pe" -p $reader 3>&- 2>"$dir/err" & recorder=$!
+await_text . "$dir/before.pe"
+sleep 0.3
+exec 3>&-
+wait $recorder
+stackfold "$dir/before.pe" --weight elapsed -o "$dir/before.folded"
+at_least 'time of a wait that ends' 300000 "$(time_of '^cat;\[I/O\] ' "$dir/before.folded")"
+
+# Recordings without that say what to do, also those of single threads.
 pe-record -q -o "$dir/plain.pe" -- "$PE_ELAPSED" >"$dir/out"
-expect 'status without waits' 1 "$(stackfold -q --weight elapsed "$dir/plain.pe" >/dev/null 2>"$dir/why"; echo $?)"
-grep -q 'record by pe-record --event cpu,waits' "$dir/why" || fail "says: $(cat "$dir/why")"
+pe-record -q --event cpu,waits -o "$dir/thread.pe" -t $$ -d 0.2 2>"$dir/err"
+for stream in plain thread; do
+  expect "$stream: status" 1 "$(stackfold -q --weight elapsed "$dir/$stream.pe" >/dev/null 2>"$dir/why"; echo $?)"
+  grep -q 'record by pe-record --event cpu,waits, whole processes' "$dir/why" || fail "$stream: says: $(cat "$dir/why")"
+done
 finish

@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -80,6 +82,26 @@ BOOST_AUTO_TEST_CASE(more_silence_than_time_is_reduced) {
   Recording recording;
   recording.waited("nap", 30 * kMs).waited("read", 10 * kMs).ran("x", kMs, 1);
   BOOST_TEST((recording.us(20 * kMs) == Times{{"nap", 15'000}, {"read", 5'000}}));
+}
+
+BOOST_AUTO_TEST_CASE(days_of_cpu_time_fit) {
+  constexpr std::uint64_t kDay = 86'400'000'000'000;
+  Recording recording;
+  for (int day = 0; day < 100; ++day)
+    recording.ran("a", kDay, 1);
+  recording.ran("b", 100 * kDay, 1);
+  BOOST_TEST((recording.us(2 * kMs) == Times{{"a", 1'000}, {"b", 1'000}}));
+}
+
+BOOST_AUTO_TEST_CASE(damaged_numbers_add_up_to_the_whole) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  Recording recording;
+  recording.ran("a", kMost, kMost).ran("a", kMost, 1).ran("b", kMost, 0).waited("c", kMost);
+  std::uint64_t sum = 0;
+  for (const auto& [name, us] : recording.us(3 * kMs))
+    sum += us;
+  BOOST_TEST(sum == 3'000U);
+  BOOST_TEST(!recording.us(kMost).empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -26,9 +26,9 @@ std::string share(const KernelStackCounts& counts, const StackCounts& others) {
   return describe(counts.with(others));
 }
 
-std::vector<std::string> losses_of(const Counts& counts) {
+std::vector<std::string> losses_of(const Counts& counts, bool has_perf = true) {
   pe::Closing closing;
-  add_losses(counts, closing);
+  add_losses(counts, has_perf, closing);
   std::vector<std::string> lines = closing.doubts;
   lines.insert(lines.end(), closing.details.begin(), closing.details.end());
   return lines;
@@ -119,10 +119,19 @@ BOOST_AUTO_TEST_CASE(each_loss_is_a_line_with_its_fix) {
              "3 waits of threads that had no room in the kernel" + fewer);
   BOOST_TEST(told(&Counts::stacks_full, 1) == "1 stack had no room in the kernel's map" + fewer);
   BOOST_TEST(told(&Counts::ring_full, 2) ==
-             "2 stacks had no room in the ring from which offcpu walks them: use --engine perf");
+             "2 stacks had no room in the ring from which they are walked: use --engine perf");
+  BOOST_TEST(told(&Counts::samples_full, 2) ==
+             "2 CPU samples had no room in the same ring: lower --freq");
   BOOST_TEST(told(&Counts::execs_full, 2) ==
              "2 processes could not be followed into the programs that they execute" + all);
   BOOST_TEST(told(&Counts::targets_full, 2) == "2 processes could not be followed" + all);
+}
+
+BOOST_AUTO_TEST_CASE(the_perf_engine_is_advised_only_where_it_records_the_same) {
+  Counts counts{};
+  counts.ring_full = counts.commands_full = 1;
+  for (const std::string& line : losses_of(counts, false))
+    BOOST_TEST(line.ends_with(": record fewer threads"));
 }
 
 BOOST_AUTO_TEST_CASE(several_losses_are_several_lines) {

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     if line.has("longer") and not line.has("span"):
         raise UsageError("--longer: only with --span")
     if line.has("elapsed"):
-        for option in ("event", "span"):
+        for option in ("event", "span", "tid"):
             if line.has(option):
                 raise UsageError(f"--elapsed, --{option}: cannot be combined")
         if line.has("all"):
