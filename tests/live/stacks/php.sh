@@ -48,5 +48,5 @@ pe-record -q -F 997 -o "$dir/auto.pe" -- "$php" "$here/php_calls.php" .2 || fail
 fold "$dir/auto.pe" --annotate >"$dir/folded"
 at_least 'no engine given, %' 50 "$(share '{main}_.s.;whole' "$dir/folded")"
 expect 'functions that perf reads' 1 "$(perf script -i "$dir/php.pe" 2>/dev/null | grep -c -m1 '\[php\] spin .*/php_calls.php:14)')"
-expect 'current lines' 1 "$(pe-symbolize -q --lines "$dir/php.pe" | stackfold --lines | grep -c -m1 ';deep:php_calls.php:73;spin:php_calls.php:[12][0-9]')"
+expect 'current lines' 1 "$(pe-symbolize -q --lines "$dir/php.pe" | stackfold --lines | grep -c -m1 ';deep:php_calls.php:75;spin:php_calls.php:[12][0-9]')"
 finish
