@@ -136,7 +136,7 @@ struct CommandLineRecord {
 /// SumKey::state of the time for which a thread held a lock, instead of a wait.
 enum { kStateHeld = 255 };
 
-/// What a thread waits for: the system call or fault in which it waits, and its state.
+/// The reason of a wait.  The thread's system call or fault, and its state, show it.
 enum WaitKind {
   kWaitOther,
   kWaitReady,  ///< for a CPU: it could run

@@ -1,4 +1,4 @@
-// What the engine bpf requests of the kernel: its programs, and the counters beside them.
+// Loads the programs of the engine bpf, and makes the requests for the counters beside them.
 // SPDX-License-Identifier: MIT
 #pragma once
 

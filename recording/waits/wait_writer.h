@@ -79,7 +79,7 @@ class WaitWriter {
     return std::span(chains_).subspan(place.chain_begin, place.chain_size);
   }
   [[nodiscard]] bool is_same(const Waits& waits, const Wait& wait, std::uint16_t misc) const;
-  /// What a record has besides its place.
+  /// The other fields of a record.
   struct Rest {
     std::uint64_t lock, total_ns, weight;
     std::span<const std::uint64_t> chain;

@@ -110,7 +110,7 @@ class Annotator {
              const stream::CallChainEntry& entry);
   Place name_unmapped(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
   void name_data(const stream::Session& session, std::uint32_t pid, std::uint64_t address);
-  /// What is between a frame and its caller, or after the innermost frame.
+  /// The missing frames between a frame and its caller, or after the innermost frame.
   struct Gap {
     std::size_t frame;  ///< its number from the outermost; that of the innermost + 1: after it
     TailCalls::Between* between;

@@ -123,7 +123,7 @@ class TailCalls {
     std::uint32_t function = 0;  ///< 0: it represents unknown functions
     Edge edge = {};
   };
-  /// What find() finds.
+  /// The result of find().
   struct Way {
     std::vector<Step> steps = {};  ///< outermost first
     bool is_unknown = false;

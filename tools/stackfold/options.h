@@ -89,7 +89,7 @@ enum class UnnamedText {
   kUnknown,  ///< "[unknown]"
 };
 
-/// What is added to the names of threads and processes.
+/// The numbers that follow the names of threads and processes.
 enum class RootName { kComm, kCommPid, kCommPidTid };
 
 /// The root frames of --root.

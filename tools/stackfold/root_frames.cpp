@@ -207,7 +207,7 @@ bool RootFrames::had_child(std::uint32_t pid, std::uint64_t since_ns) const {
 
 namespace {
 
-/// What functions do.  A stack with the first, or both others, waits for a child.
+/// Roles of functions.  A stack with the first role, or with both others, waits for a child.
 enum : unsigned { kWaits = 1, kStarts = 2, kCompletes = 4, kStartsAndWaits = kStarts | kCompletes };
 
 struct Role {

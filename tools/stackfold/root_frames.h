@@ -92,7 +92,7 @@ class ChildWaits {
 
   using Address = std::pair<std::uint32_t, std::uint64_t>;  ///< with its pid
 
-  // What a stack with this function does, in bits.
+  // The roles of each function, as bits.
   boost::unordered_flat_map<std::uint64_t, unsigned> symbols_;  ///< by id
   boost::unordered_flat_map<Address, unsigned> addresses_;
   std::uint16_t misc_ = 0;
