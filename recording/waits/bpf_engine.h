@@ -93,9 +93,10 @@ class BpfEngine final : public Engine {
   [[nodiscard]] bool has_perf() const {
     return !choice_.with_wakers && !choice_.only_locks && !samplers_;
   }
-  /// Is the time divided in which no thread ran?  That of some threads is not known.
+  /// Is the time divided in which no thread ran?  That of some threads is not known,
+  /// and on the whole machine something always runs.
   [[nodiscard]] bool has_elapsed_time() const {
-    return samplers_.has_value() && only_threads_.empty();
+    return samplers_.has_value() && only_threads_.empty() && !target_.is_everything;
   }
   [[nodiscard]] std::optional<std::uint32_t> command() const {
     return target_.is_command ? std::optional<std::uint32_t>(target_.processes.front())

@@ -267,7 +267,7 @@ StreamReport StreamCollapser::fold() {
     if (!elapsed_->is_whole())
       throw Error(
           "--weight elapsed: the recording does not have what it needs: record by pe-record "
-          "--event cpu,waits, whole processes, and do not cut the recording off");
+          "--event cpu,waits, whole processes but not all, and do not cut the recording off");
     elapsed_->add_to(counts_);
     unit_ = "us";
   }

@@ -64,10 +64,11 @@ wait $recorder
 stackfold "$dir/before.pe" --weight elapsed -o "$dir/before.folded"
 at_least 'time of a wait that ends' 300000 "$(time_of '^cat;\[I/O\] ' "$dir/before.folded")"
 
-# Recordings without that say what to do, also those of single threads.
+# Recordings without that say what to do, also those of single threads and of the whole machine.
 pe-record -q -o "$dir/plain.pe" -- "$PE_ELAPSED" >"$dir/out"
 pe-record -q --event cpu,waits -o "$dir/thread.pe" -t $$ -d 0.2 2>"$dir/err"
-for stream in plain thread; do
+pe-record -q --event cpu,waits -o "$dir/all.pe" -a -d 0.2 2>"$dir/err"
+for stream in plain thread all; do
   expect "$stream: status" 1 "$(stackfold -q --weight elapsed "$dir/$stream.pe" >/dev/null 2>"$dir/why"; echo $?)"
   grep -q 'record by pe-record --event cpu,waits, whole processes' "$dir/why" || fail "$stream: says: $(cat "$dir/why")"
 done
