@@ -74,8 +74,9 @@ namespace {
 
 constexpr std::uint64_t kRereadNs = 250'000'000;
 constexpr std::uint64_t kReadShare = 20;
-/// Reads may take this much at once, 100 of a starting interpreter, which maps its modules one by
-/// one.  If each read had to rest, the code of the next modules would be unknown for some samples.
+/// Reads may take this much CPU time at once, 100 of a starting interpreter, which maps its modules
+/// one by one.  If each read had to rest, the code of the next modules would be unknown for some
+/// samples.
 constexpr std::uint64_t kReadAtOnceNs = 20'000'000;
 /// The rests are this much longer if nothing indicates a change.
 constexpr std::uint64_t kUnchanged = 5;
@@ -307,10 +308,11 @@ void EngineRecords::follow_maps(const CopiedSample& sample) {
   process.pages = *pages;
   if (oldest_ns_)
     set_time(std::max(*oldest_ns_, process.began_ns));
+  const std::uint64_t began_cpu_ns = own_cpu_ns();
   if (process.own_inode == 0 || has_mapped(sample.pid, process.own_inode))
     read_maps(sample.pid);
   process.read_ns = monotonic_ns();
-  process.took_ns = process.read_ns - now_ns;
+  process.took_ns = own_cpu_ns() - began_cpu_ns;
   constexpr std::uint64_t kSavedNs = kReadShare * kReadAtOnceNs;
   process.next_read_ns = std::max(process.next_read_ns, now_ns - std::min(now_ns, kSavedNs)) +
                          kReadShare * process.took_ns;

@@ -4,8 +4,8 @@
 //
 // A process's mappings are read when a sample's instruction is outside of all known mappings, or
 // when their total size has changed, as when a library is loaded.  They are also read again after
-// kRereadNs.  That takes at most a twentieth of the time, a hundredth if nothing has changed, and
-// 20 ms at once.
+// kRereadNs.  That takes at most a twentieth of a CPU, a hundredth if nothing has changed, and
+// 20 ms of CPU time at once.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -200,7 +200,7 @@ class EngineRecords {
     std::uint64_t own_inode = 0;
     std::uint64_t pages = 0;         ///< mapped in all, at the last read
     std::uint64_t read_ns = 0;       ///< the time of the last read
-    std::uint64_t took_ns = 0;       ///< the duration of that
+    std::uint64_t took_ns = 0;       ///< our CPU time for that
     std::uint64_t next_read_ns = 0;  ///< the earliest time of the next read
   };
 

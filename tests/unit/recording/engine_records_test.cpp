@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_sample_has_its_thread_its_time_and_its_program) {
 
 // Reads had to rest after each other: the code of new modules was unknown for some samples.
 BOOST_AUTO_TEST_CASE(a_starting_program_has_each_of_its_new_mappings_at_once) {
-  constexpr std::size_t kMappings = 12, kBytes = 4096;
+  constexpr std::size_t kMappings = 3, kBytes = 4096;
   std::vector<void*> mapped;
   const std::string text = stream_of(kRequest, [&](EngineRecords& records) {
     records.sample(own_sample(1000));
