@@ -261,7 +261,9 @@ void PackedImages::do_meanwhile(Spender* spender) {
 
 PackedImage PackedImages::pack_image(const objects::Image& image) {
   const UnwindTable table(image);
-  left_section_bytes_ -= std::min(left_section_bytes_, table.section_bytes());
+  if (table.section_bytes() > left_section_bytes_)
+    return {.kind = PackedImage::Kind::kLeftOut};
+  left_section_bytes_ -= table.section_bytes();
   rules_.begin_file();
   constexpr std::size_t kRowsBetween = 1024;
   std::size_t rows = 0;

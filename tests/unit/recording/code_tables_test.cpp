@@ -362,7 +362,8 @@ BOOST_AUTO_TEST_CASE(of_too_many_mappings_those_with_tables_and_the_newest_stay)
 
 BOOST_AUTO_TEST_CASE(files_beyond_the_limits_are_in_no_mapping) {
   for (const PackedImages::Limits& limits :
-       {PackedImages::Limits{.words = 1}, PackedImages::Limits{.section_bytes = 0}}) {
+       {PackedImages::Limits{.words = 1}, PackedImages::Limits{.section_bytes = 0},
+        PackedImages::Limits{.section_bytes = 1}}) {
     Followed followed(limits);
     followed.tables.add_target(kPid, 0);
     map_code(followed, test_binary("libfunctions.so"));
