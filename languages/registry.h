@@ -45,7 +45,7 @@ struct ScriptLayout {
 /// The facts of a language that messages, manuals and other parts of the tools use.
 struct Language {
   std::string_view name;        ///< "Python"
-  std::string_view versions;    ///< those whose functions have names: "3.11 to 3.14"
+  std::string_view versions;    ///< those whose functions have names: "3.11 to 3.15"
   std::string_view program;     ///< how its program is called: "python"; empty: it has a library
   std::string_view library;     ///< how its library is called, or its name starts: "libpython"
   std::string_view unreadable;  ///< a frame whose function is unreadable
@@ -59,7 +59,7 @@ struct Language {
 };
 
 inline constexpr Language kJava{.name = "Java",
-                                .versions = "17 to 25",
+                                .versions = "17 to 27",
                                 .program = {},
                                 .library = "libjvm.so",
                                 .unreadable = "[java: unreadable]",
@@ -74,7 +74,7 @@ inline constexpr Language kNode{.name = "Node",
                                 .own_names = "start it with --perf-basic-prof",
                                 .has_embedded_code = true};
 inline constexpr Language kPhp{.name = "PHP",
-                               .versions = "8.0 to 8.4 without threads",
+                               .versions = "8.0 to 8.5 without threads",
                                .program = "php",
                                .library = "libphp",
                                .unreadable = "[php: unreadable]",
@@ -88,7 +88,7 @@ inline constexpr Language kRuby{.name = "Ruby",
                                 .own_names = "start it with --yjit --yjit-perf (3.3 and later)",
                                 .function = "ruby_run_node"};
 inline constexpr Language kPython{.name = "Python",
-                                  .versions = "3.11 to 3.14",
+                                  .versions = "3.11 to 3.15",
                                   .program = "python",
                                   .library = "libpython",
                                   .unreadable = "[python: unreadable]",

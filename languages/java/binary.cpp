@@ -14,13 +14,14 @@
 namespace pe::languages {
 namespace {
 
-constexpr std::int32_t kOldest = 17, kNewest = 25, kFirstWithExcess = 20;
+constexpr std::int32_t kOldest = 17, kNewest = 27, kFirstWithExcess = 20;
 
 using Member = std::uint32_t HotspotLayout::*;
 
 struct Wanted {
   Member member;
   const char* field;
+  const char* newer_field = nullptr;  ///< its name in later versions; null: the same
 };
 
 constexpr std::initializer_list<Wanted> kOfAll = {
@@ -43,6 +44,7 @@ constexpr std::initializer_list<Wanted> kOfAll = {
     {&HotspotLayout::code_original_pc, "nmethod::_orig_pc_offset"},
     {&HotspotLayout::method_const, "Method::_constMethod"},
     {&HotspotLayout::const_pool, "ConstMethod::_constants"},
+    {&HotspotLayout::const_flags, "ConstMethod::_flags", "ConstMethod::_flags._flags"},
     {&HotspotLayout::const_words, "ConstMethod::_constMethod_size"},
     {&HotspotLayout::const_code_size, "ConstMethod::_code_size"},
     {&HotspotLayout::const_name, "ConstMethod::_name_index"},
@@ -69,7 +71,8 @@ constexpr std::initializer_list<Wanted> kWithOffsets = {
     {&HotspotLayout::blob_relocation_size, "CodeBlob::_relocation_size"},
     {&HotspotLayout::code_method, "nmethod::_method"},
     {&HotspotLayout::code_scopes, "nmethod::_scopes_data_offset"},
-    {&HotspotLayout::code_deopt_handler, "nmethod::_deopt_handler_offset"},
+    {&HotspotLayout::code_deopt_handler, "nmethod::_deopt_handler_offset",
+     "nmethod::_deopt_handler_entry_offset"},
     {&HotspotLayout::code_immutable, "nmethod::_immutable_data"},
     {&HotspotLayout::code_immutable_size, "nmethod::_immutable_data_size"},
 };
@@ -90,17 +93,19 @@ bool store(HotspotLayout& layout, const Wanted& wanted, std::optional<std::uint6
 bool store_all(HotspotLayout& layout, const HotspotStructs& structs) {
   bool has_all = true;
   const auto take = [&](std::initializer_list<Wanted> fields) {
-    for (const Wanted& wanted : fields)
-      has_all = store(layout, wanted, structs.offset(wanted.field)) && has_all;
+    for (const Wanted& wanted : fields) {
+      auto offset = structs.offset(wanted.field);
+      if (!offset && wanted.newer_field != nullptr)
+        offset = structs.offset(wanted.newer_field);
+      has_all = store(layout, wanted, offset) && has_all;
+    }
   };
   layout.has_offsets = !structs.offset("CodeBlob::_code_begin");
   take(kOfAll);
   take(layout.has_offsets ? kWithOffsets : kWithAddresses);
   for (const Wanted& wanted : kSizes)
     has_all = store(layout, wanted, structs.size(wanted.field)) && has_all;
-  const auto flags = structs.offset("ConstMethod::_flags");
-  return has_all && store(layout, {&HotspotLayout::const_flags, ""},
-                          flags ? flags : structs.offset("ConstMethod::_flags._flags"));
+  return has_all;
 }
 
 bool store_places(HotspotLayout& layout, const HotspotStructs& structs) {

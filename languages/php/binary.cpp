@@ -56,11 +56,13 @@ std::variant<PhpLayout, std::string> php_layout(std::uint64_t version) {
     case 0x0800:
     case 0x0801:
     case 0x0803:
-      return PhpLayout{.file = 144, .first_line = 152};
+      return PhpLayout{.current = 488, .file = 144, .first_line = 152};
     case 0x0802:
-      return PhpLayout{.file = 152, .first_line = 160};
+      return PhpLayout{.current = 488, .file = 152, .first_line = 160};
     case 0x0804:
-      return PhpLayout{.file = 168, .first_line = 176};
+      return PhpLayout{.current = 488, .file = 168, .first_line = 176};
+    case 0x0805:
+      return PhpLayout{.current = 512, .file = 168, .first_line = 176};
     default:
       return fmt::format("PHP {}.{}", version >> 8U & 0xff, version & 0xff);
   }

@@ -3,8 +3,8 @@
 // Builds without threads (NTS) have one stack of calls in a process: executor_globals has the
 // innermost frame, a zend_execute_data, and each frame the one before it.
 //
-// Sources: offsetof() in a C program compiled with the headers of PHP 8.1.2, 8.2.36, 8.3.6 and
-// 8.4.27; Zend/zend_compile.h and zend_globals.h of PHP 8.0.
+// Sources: offsetof() in a C program compiled with the headers of PHP 8.1.2, 8.2.36, 8.3.6,
+// 8.4.27 and 8.5.7; Zend/zend_compile.h and zend_globals.h of PHP 8.0.
 // For C++, and for the kernel's programs.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -19,13 +19,12 @@ using std::uint32_t;
 
 /// Offsets in bytes that differ between versions.
 struct PhpLayout {
+  uint32_t current;     ///< in executor_globals: the innermost frame
   uint32_t file;        ///< in zend_op_array: the file's name
   uint32_t first_line;  ///< four bytes
 };
 
 enum {
-  kPhpCurrent = 488,  ///< in executor_globals: the innermost frame
-
   kPhpInstruction = 0,  ///< in zend_execute_data, as the next ones
   kPhpFunction = 24,
   kPhpThis = 32,  ///< of a frame without a function, which delegates: its zend_generator

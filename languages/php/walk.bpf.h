@@ -81,7 +81,7 @@ __attribute__((noinline)) int walk_php(const struct ProcessScript* script,
                                        struct ScriptScratch* scratch, uint32_t tid) {
   if (!script || !scratch || tid != scratch->tgid)
     return 0;
-  scratch->at = user_word(scratch, script->runtime + kPhpCurrent);
+  scratch->at = user_word(scratch, script->runtime + script->layout.php.current);
   struct ScriptWalk walk = {.scratch = scratch, .layout = &script->layout};
   bpf_loop(kMaxScriptFrames, take_php_frame, &walk, 0);
   scratch->is_cut = scratch->at != 0;

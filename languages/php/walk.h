@@ -136,7 +136,7 @@ bool walk_php_thread(M& memory, const PhpLayout& layout, const ScriptThread& thr
   if (!thread.is_first)
     return true;
   return PhpWalk<M, OnFrame>(memory, layout, on_frame)
-      .walk(pointer_at(memory, thread.runtime + kPhpCurrent));
+      .walk(pointer_at(memory, thread.runtime + layout.current));
 }
 
 }  // namespace pe::languages

@@ -32,6 +32,7 @@ constexpr PythonLayout k311{.first_interpreter = 40,
                             .instruction = 56,
                             .end_mark = 68,
                             .has_end_flag = true,
+                            .has_base_frame = false,
                             .file = 112,
                             .name = 128,
                             .first_line = 72,
@@ -58,6 +59,7 @@ constexpr PythonLayout k312{.first_interpreter = 40,
                             .instruction = 56,
                             .end_mark = 70,
                             .has_end_flag = false,
+                            .has_base_frame = false,
                             .file = 112,
                             .name = 128,
                             .first_line = 68,
@@ -96,18 +98,26 @@ enum Published : std::uint8_t {
   kPublishedCount
 };
 
-/// Their places among its numbers, in this order.
+/// Their places among its numbers, in this order, in each version that publishes them.
 using Places = std::array<std::uint8_t, kPublishedCount>;
-constexpr Places k313Places = {5,  8,  9,  21, 23, 24, 29, 30, 31, 33,
-                               35, 37, 38, 39, 43, 65, 66, 68, 69, 70};
-constexpr Places k314Places = {5,  8,  9,  24, 26, 27, 32, 33, 34, 36,
-                               40, 42, 43, 44, 48, 75, 76, 78, 79, 80};
+struct PublishedVersion {
+  std::uint64_t major_and_minor;
+  bool has_base_frame;
+  Places places;
+};
+constexpr std::array kPublished = {
+    PublishedVersion{0x030d, false, {5,  8,  9,  21, 23, 24, 29, 30, 31, 33,
+                                     35, 37, 38, 39, 43, 65, 66, 68, 69, 70}},
+    PublishedVersion{0x030e, false, {5,  8,  9,  24, 26, 27, 32, 33, 34, 36,
+                                     40, 42, 43, 44, 48, 75, 76, 78, 79, 80}},
+    PublishedVersion{0x030f, true, {5,  8,  9,  24, 26, 30, 40, 41, 42, 44,
+                                    48, 50, 51, 52, 56, 87, 88, 90, 91, 92}}};
 
 /// These have the same place in all versions.
 enum : std::uint8_t { kCookie, kVersion, kFreeThreaded };
 
 /// All its numbers that are used, of any version.
-using Numbers = std::array<std::uint64_t, k314Places.back() + 1>;
+using Numbers = std::array<std::uint64_t, kPublished.back().places.back() + 1>;
 
 constexpr std::uint64_t kCookieText = 0x7970'6775'6265'6478;  // "xdebugpy"
 
@@ -133,11 +143,12 @@ class Offsets {
   bool is_plausible_ = true;
 };
 
-std::optional<PythonLayout> published_layout(const Numbers& numbers, const Places& places) {
+std::optional<PythonLayout> published_layout(const Numbers& numbers,
+                                             const PublishedVersion& version) {
   constexpr std::uint32_t kMostOfState = 1 << 20, kMostOfThread = 4096, kMostOfObject = 256;
   constexpr std::uint32_t kWordBytes = kPythonWordBytes;
   constexpr std::uint32_t kMoreThanAscii = 16;  // utf8_length and utf8
-  Offsets offsets(numbers, places);
+  Offsets offsets(numbers, version.places);
   PythonLayout layout{.first_interpreter = offsets.at(kFirstInterpreter, kMostOfState),
                       .next_interpreter = offsets.at(kNextInterpreter, kMostOfState),
                       .first_thread = offsets.at(kFirstThread, kMostOfState),
@@ -151,6 +162,7 @@ std::optional<PythonLayout> published_layout(const Numbers& numbers, const Place
                       .instruction = offsets.at(kInstruction, kPythonFrameBytes - kWordBytes),
                       .end_mark = offsets.at(kOwner, kPythonFrameBytes - 1),
                       .has_end_flag = false,
+                      .has_base_frame = version.has_base_frame,
                       .file = offsets.at(kFile, kPythonCodeBytes - kWordBytes),
                       .name = offsets.at(kName, kPythonCodeBytes - kWordBytes),
                       .first_line = offsets.at(kFirstLine, kPythonCodeBytes - kWordBytes),
@@ -175,8 +187,7 @@ std::optional<PythonLayout> published_layout(const Numbers& numbers, const Place
 /// of _PyRuntime.
 std::variant<PythonLayout, std::string> python_layout(Memory& memory, std::uint64_t version,
                                                       std::uint64_t runtime) {
-  constexpr std::uint64_t k311Version = 0x030b, k312Version = 0x030c, k313Version = 0x030d,
-                          k314Version = 0x030e;
+  constexpr std::uint64_t k311Version = 0x030b, k312Version = 0x030c;
   if (version == 0)
     return "a Python before 3.11";
   const std::uint64_t minor = version >> 16U;
@@ -184,14 +195,16 @@ std::variant<PythonLayout, std::string> python_layout(Memory& memory, std::uint6
     return k311;
   if (minor == k312Version)
     return k312;
+  const auto* const published =
+      std::ranges::find(kPublished, minor, &PublishedVersion::major_and_minor);
   const auto numbers = memory.value<Numbers>(runtime);
-  if ((minor != k313Version && minor != k314Version) || !numbers)
+  if (published == kPublished.end() || !numbers)
     return name_of(version);
   if ((*numbers)[kCookie] != kCookieText || (*numbers)[kVersion] >> 16U != minor)
     return name_of(version) + " without its offsets";
   if ((*numbers)[kFreeThreaded] != 0)
     return "free-threaded " + name_of(version);
-  const auto layout = published_layout(*numbers, minor == k313Version ? k313Places : k314Places);
+  const auto layout = published_layout(*numbers, *published);
   if (!layout)
     return name_of(version) + " with implausible offsets";
   return *layout;

@@ -1,6 +1,6 @@
 // Where CPython keeps its threads, frames and code objects.
 //
-// CPython 3.13 and 3.14 describe their structures at the start of _PyRuntime (_Py_DebugOffsets,
+// CPython 3.13 and later describe their structures at the start of _PyRuntime (_Py_DebugOffsets,
 // Include/internal/pycore_runtime.h).  The layouts of 3.11 and 3.12 are the same in all their
 // releases, and are tables here: offsetof() in C programs compiled with the headers of 3.11.2,
 // 3.11.7 and 3.12.1 (Py_BUILD_CORE).
@@ -34,6 +34,9 @@ struct PythonLayout {
   /// The end of a call of the interpreter's loop from C.  Not 0, 3.11: its last frame has a flag.
   /// 0, 3.12 and later: a frame without code follows, which C's stack owns (a shim).
   uint32_t has_end_flag;
+  /// Not 0, 3.15 and later: after the shim of the outermost call, a thread has another one
+  /// (base_frame in pystate.h), which belongs to no call, and has no caller.
+  uint32_t has_base_frame;
   uint32_t file;  ///< in PyCodeObject, as the next five
   uint32_t name;  ///< co_qualname; the word before is co_name
   uint32_t first_line;
@@ -58,7 +61,7 @@ enum {
   kPythonMarkedBytes = 96,
 
   /// The least end mark of a shim: FRAME_OWNED_BY_CSTACK (pycore_frame.h, 3.12 and 3.13),
-  /// FRAME_OWNED_BY_INTERPRETER (pycore_interpframe_structs.h, 3.14).
+  /// FRAME_OWNED_BY_INTERPRETER (pycore_interpframe_structs.h, 3.14 and later).
   kPythonLeastShimOwner = 3,
 
   /// The lowest bits of a frame's pointer to its code do not belong to it: Py_TAG_BITS

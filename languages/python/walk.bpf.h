@@ -124,6 +124,8 @@ static long take_python_frame(uint32_t i, struct ScriptWalk* walk) {
   const uint32_t mark = frame_word(scratch, layout->end_mark) >> 8 * (layout->end_mark & 7) & 0xff;
   const bool is_shim = !layout->has_end_flag && mark >= kPythonLeastShimOwner;
   scratch->at = frame_word(scratch, layout->caller);
+  if (is_shim && layout->has_base_frame && !scratch->at)
+    return 0;
   if (is_shim && !scratch->is_at_end) {
     end_python_call(scratch);
     return 0;

@@ -117,6 +117,8 @@ class PythonWalk {
     const auto mark = static_cast<std::uint8_t>(bytes_[layout_.end_mark]);
     if (has_flag || mark < kPythonLeastShimOwner)
       return add_function(has_flag && mark != 0);
+    if (layout_.has_base_frame != 0 && pointer_in(layout_.caller) == 0)
+      return;
     if (count_ == 0 || last_.ends_call)
       return add({.ends_call = true});
     last_.ends_call = true;

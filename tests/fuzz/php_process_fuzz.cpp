@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   using namespace pe;
   using testing::FakePhp;
   using testing::require;
-  constexpr std::uint64_t kVersions[] = {FakePhp::k80, FakePhp::k82, FakePhp::k84};
+  constexpr std::uint64_t kVersions[] = {FakePhp::k80, FakePhp::k82, FakePhp::k85};
   const std::span memory(data, size);
   const auto read = [&](std::uint64_t avma, std::span<std::byte> into) {
     return FakePhp::read_of(memory, avma, into);

@@ -23,7 +23,7 @@ class FakePhp {
  public:
   static constexpr std::uint64_t kBase = 0x10000, kGlobals = kBase;
   static constexpr std::uint64_t k80 = 0x0800, k81 = 0x0801, k82 = 0x0802, k83 = 0x0803,
-                                 k84 = 0x0804;
+                                 k84 = 0x0804, k85 = 0x0805;
   /// Is unreadable.
   static constexpr std::uint64_t kNowhere = 0x4000'0000;
 
@@ -136,7 +136,7 @@ class FakePhp {
     put(generator + languages::kPhpGeneratorFrame, frame);
     put(add_frame(stack, 0, 0, false) + languages::kPhpThis, generator);
   }
-  void run(const Stack& stack) { put(kGlobals + languages::kPhpCurrent, stack.innermost); }
+  void run(const Stack& stack) { put(kGlobals + layout_.current, stack.innermost); }
 
  private:
   std::uint64_t head(std::uint8_t type, std::uint64_t name, std::uint64_t scope) {

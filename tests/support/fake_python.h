@@ -24,7 +24,7 @@ class FakePython {
   static constexpr std::uint64_t kBase = 0x10000, kRuntime = kBase, kVersionAt = kBase + 0x700;
   static constexpr std::uint64_t kThreadPointer = 0x7f0000001000;
   static constexpr std::uint64_t k311 = 0x030b02f0, k312 = 0x030c01f0, k313 = 0x030d00f0,
-                                 k314 = 0x030e0af0;
+                                 k314 = 0x030e0af0, k315 = 0x030f02f0;
   /// Is unreadable.
   static constexpr std::uint64_t kNowhere = 0x4000'0000;
 
@@ -128,7 +128,7 @@ class FakePython {
   };
   void add_frame(Stack& stack, std::uint64_t code, std::uint64_t offset, bool ends_call) {
     const std::uint64_t frame = link(stack);
-    put(frame + layout_.code, version_ == k314 ? code | 1 : code);  // it is a tagged reference
+    put(frame + layout_.code, version_ >= k314 ? code | 1 : code);  // it is a tagged reference
     put(frame + layout_.instruction, code + layout_.instructions + offset);
     if (!ends_call)
       return;
@@ -140,7 +140,10 @@ class FakePython {
   void add_shim(Stack& stack) { put(link(stack) + layout_.end_mark, std::uint8_t{3}); }
 
   /// Adds a thread with that stack, as the first of the list.  Returns its PyThreadState.
-  std::uint64_t thread(const Stack& stack, std::uint64_t thread_pointer = kThreadPointer) {
+  std::uint64_t thread(Stack stack, std::uint64_t thread_pointer = kThreadPointer) {
+    const bool is_cycle = stack.outermost != 0 && word(stack.outermost + layout_.caller) != 0;
+    if (layout_.has_base_frame != 0 && !is_cycle)
+      add_shim(stack);
     const std::uint64_t state = room(0x200);
     put(state + layout_.next_thread, std::exchange(last_thread_, state));
     put(state + layout_.thread_id, thread_pointer);
@@ -157,15 +160,14 @@ class FakePython {
   /// Adds a call of the interpreter's loop whose frame is not set yet: it has an older one.
   void enter_loop(std::uint64_t state, const Stack& older) {
     const std::uint64_t c_frame = room(32);
-    std::uint64_t outer = 0;
-    std::memcpy(&outer, bytes_.data() + (state + layout_.frame - kBase), sizeof outer);
+    const std::uint64_t outer = word(state + layout_.frame);
     put(c_frame + layout_.frame_of_c_frame, older.innermost);
     put(c_frame + layout_.frame_of_c_frame + languages::kPythonPreviousOfCFrame, outer);
     put(state + layout_.frame, c_frame);
   }
 
  private:
-  /// The values of 3.13.0 and 3.14.10 for the fields that are used.
+  /// The values of 3.13.0, 3.14.10 and 3.15.2 for the fields that are used.
   void publish(std::uint64_t version) {
     using Fields = std::vector<std::pair<unsigned, std::uint64_t>>;
     static const Fields kOf313 = {{0, 0x7970'6775'6265'6478},
@@ -210,9 +212,38 @@ class FakePython {
                                   {78, 32},
                                   {79, 16},
                                   {80, 40}};
-    for (const auto& [number, value] : version >> 16U == k313 >> 16U ? kOf313 : kOf314)
+    static const Fields kOf315 = {{0, 0x7970'6775'6265'6478},
+                                  {5, 936},
+                                  {8, 7264},
+                                  {9, 7336},
+                                  {24, 8},
+                                  {26, 72},
+                                  {30, 176},
+                                  {40, 8},
+                                  {41, 0},
+                                  {42, 56},
+                                  {44, 74},
+                                  {48, 112},
+                                  {50, 128},
+                                  {51, 136},
+                                  {52, 68},
+                                  {56, 208},
+                                  {87, 16},
+                                  {88, 32},
+                                  {90, 32},
+                                  {91, 16},
+                                  {92, 40}};
+    const std::uint64_t minor = version >> 16U;
+    for (const auto& [number, value] : minor == k313 >> 16U   ? kOf313
+                                       : minor == k314 >> 16U ? kOf314
+                                                              : kOf315)
       put(kRuntime + number * 8, value);
     put(kRuntime + 8, version);
+  }
+  [[nodiscard]] std::uint64_t word(std::uint64_t avma) const {
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes_.data() + (avma - kBase), sizeof value);
+    return value;
   }
   std::uint64_t link(Stack& stack) {
     const std::uint64_t frame = room(languages::kPythonFrameBytes);

@@ -61,7 +61,7 @@ grep -qx 'pe-symbolize: function names are missing: this is Python 3.10; names n
 how='as root, or with --engine ptrace'
 [ "$(id -u)" -ne 0 ] || how='--engine bpf or --engine ptrace'
 told ./python3.13 >said
-grep -qx 'pe-symbolize: function names are missing: Python: record it by pe-record '"$how"' (3.11 to 3.14), or start it with -X perf (3.12 and later)' said || fail "Python 3.13: $(cat said)"
+grep -qx 'pe-symbolize: function names are missing: Python: record it by pe-record '"$how"' (3.11 to 3.15), or start it with -X perf (3.12 and later)' said || fail "Python 3.13: $(cat said)"
 
 # malloctrace cannot name them, so there is no advice about recorders.
 cat >allocates.c <<'END'
@@ -88,7 +88,7 @@ void LOOP(void) {
 }
 int main(void) { LOOP(); return 0; }
 END
-only='only native frames are shown; functions of Python 3.11 to 3.14 have names'
+only='only native frames are shown; functions of Python 3.11 to 3.15 have names'
 # unnamed VERSION TEXT OPTION...: compiles such a program with that text; the closing line must name the version
 unnamed() {
   local version=$1 text=$2

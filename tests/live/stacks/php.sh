@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 php=$(command -v php) || skip 'no php'
 version=$("$php" -r 'echo PHP_MAJOR_VERSION, ".", PHP_MINOR_VERSION, PHP_ZTS ? " with threads" : "";')
-case $version in 8.[0-4]) ;; *) skip "frames of PHP $version are not known" ;; esac
+case $version in 8.[0-5]) ;; *) skip "frames of PHP $version are not known" ;; esac
 here=$(dirname "$0")
 "$php" "$here/php_calls.php" 0 "$dir/calls" || fail 'the program itself'
 # of NAME: prints the number with that name

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 python=$(PATH=/usr/bin:/bin command -v python3) || skip 'no python3'
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-case $version in 3.11 | 3.12 | 3.13 | 3.14) ;; *) skip "frames of Python $version are not known" ;; esac
+case $version in 3.11 | 3.12 | 3.13 | 3.14 | 3.15) ;; *) skip "frames of Python $version are not known" ;; esac
 here=$(dirname "$0")
 "$python" "$here/python_calls.py" 0 "$dir/calls" || fail 'the program itself'
 # of NAME: prints the number with that name

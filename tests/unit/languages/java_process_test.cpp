@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(names_the_versions_that_it_cannot_read) {
     return std::get<std::string>(FakeJava(version, missing).open());
   };
   BOOST_TEST(why(11, "") == "Java 11");
-  BOOST_TEST(why(26, "") == "Java 26");
+  BOOST_TEST(why(28, "") == "Java 28");
   BOOST_TEST(why(17, "Method::_constMethod") == "Java 17 without its layout");
   BOOST_TEST(why(17, "CodeCache::_heaps") == "Java 17 without its layout");
 }

@@ -23,8 +23,8 @@ BOOST_AUTO_TEST_SUITE(php_process)
 
 namespace {
 
-const std::uint64_t kVersions[] = {FakePhp::k80, FakePhp::k81, FakePhp::k82, FakePhp::k83,
-                                   FakePhp::k84};
+const std::uint64_t kVersions[] = {FakePhp::k80, FakePhp::k81, FakePhp::k82,
+                                   FakePhp::k83, FakePhp::k84, FakePhp::k85};
 
 /// The functions that a process has named.
 struct Functions {
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(unknown_versions_are_named) {
     return std::get<std::string>(languages::script_layout(none, FakePhp::binary(version), 0));
   };
   BOOST_TEST(why(0x0704) == "PHP 7.4");
-  BOOST_TEST(why(0x0805) == "PHP 8.5");
+  BOOST_TEST(why(0x0806) == "PHP 8.6");
   BOOST_TEST(why(FakePhp::k82 | languages::kPhpWithThreads) == "PHP 8.2 with threads");
 }
 

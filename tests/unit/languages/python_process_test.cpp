@@ -22,7 +22,7 @@ BOOST_AUTO_TEST_SUITE(python_process)
 namespace {
 
 const std::uint64_t kVersions[] = {FakePython::k311, FakePython::k312, FakePython::k313,
-                                   FakePython::k314};
+                                   FakePython::k314, FakePython::k315};
 
 /// Two entries of a line table, each of two bytes of instructions: the first line, and the next.
 const std::string_view kTwoLines("\xe8\x00\xe8\x02", 4);
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(unknown_versions_are_named) {
   const auto why = [&memory](std::uint64_t version) {
     return std::get<std::string>(FakePython::layout_of(memory, version));
   };
-  BOOST_TEST(why(0x030f00f0) == "Python 3.15");
+  BOOST_TEST(why(0x031000f0) == "Python 3.16");
   BOOST_TEST(why(0x040000f0) == "Python 4.0");
   BOOST_TEST(why(0) == "a Python before 3.11");
 }

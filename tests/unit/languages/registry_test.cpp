@@ -40,15 +40,16 @@ auto layout_without_memory(const languages::ScriptBinary& binary) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_versions_of_each_interpreter_have_layouts) {
-  check_versions(languages::kPython.versions, 3, 11, 14, [](unsigned minor) {
+  check_versions(languages::kPython.versions, 3, 11, 15, [](unsigned minor) {
     const std::uint64_t version = 0x0300'00f0 | std::uint64_t{minor} << 16U;
     const testing::FakePython fake(minor < 13   ? testing::FakePython::k312
                                    : minor < 14 ? testing::FakePython::k313
-                                                : testing::FakePython::k314);
+                                   : minor < 15 ? testing::FakePython::k314
+                                                : testing::FakePython::k315);
     auto memory = fake.memory();
     return testing::FakePython::layout_of(memory, version);
   });
-  check_versions(languages::kPhp.versions, 8, 0, 4, [](unsigned minor) {
+  check_versions(languages::kPhp.versions, 8, 0, 5, [](unsigned minor) {
     // The version before 8.0 is 7.4.
     return layout_without_memory(
         testing::FakePhp::binary(minor > 8 ? 0x0704 : testing::FakePhp::k80 + minor));

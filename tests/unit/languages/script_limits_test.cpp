@@ -80,7 +80,7 @@ ScriptLayout ruby() { return pe::testing::FakeRuby::layout_of(pe::testing::FakeR
 /// Returns a circular list of frames of PHP, the functions of which are unreadable.
 Words unreadable_php() {
   Words memory;
-  memory[kRuntime + kPhpCurrent] = kFirst;
+  memory[kRuntime + php().php.current] = kFirst;
   memory.add_list(kPhpCaller, 7);
   for (std::uint64_t i = 0; i < kMany; ++i)
     memory[Words::object(i) + kPhpFunction] = kNowhere + (i + 1) * kDistance;
