@@ -25,8 +25,6 @@
 namespace pe::waits {
 namespace {
 
-constexpr std::uint64_t kReadEveryNs = kNsPerSecond;
-
 /// An id that no counter has: the kernel assigns ids from 1 on.
 constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
 /// After those of the wakers.
@@ -115,7 +113,7 @@ void BpfEngine::begin(Output& out) {
   object_->attach_to_switches();
   object_->pause(false);
   recording::keep_rights_to_record(true);
-  next_reading_ns_ = monotonic_ns() + kReadEveryNs;
+  next_reading_ns_ = monotonic_ns() + read_every_ns();
 }
 
 /// Switches that were forwarded before a record are walked with the mappings of that time.  Returns
@@ -223,7 +221,7 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   // Reading very many sums must not use up all of our time.
   constexpr std::uint64_t kRest = 20;
   const std::uint64_t read_ns = monotonic_ns();
-  next_reading_ns_ = read_ns + std::max(kReadEveryNs, kRest * (read_ns - now_ns));
+  next_reading_ns_ = read_ns + std::max(read_every_ns(), kRest * (read_ns - now_ns));
   return std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 // Waits from eBPF programs in the kernel.  The programs walk stacks and sum up, by thread and
 // stack, how long threads were off their CPUs.  This engine reads the sums each second and makes
-// samples of them.
+// samples of them; ten times each second if it also samples CPU time.
 //
 // Counters that count nothing report the changes of processes, so that the kernel's unwind tables
 // are kept up to date (recording/bpf/code_tables.h).  That takes some milliseconds for new code.
@@ -82,6 +82,11 @@ class BpfEngine final : public Engine {
   void hold_parts(const LateWait& wait, const unwind::Sum& sum);
   void add_last_silence();
   void hold_sample(const unwind::SampleRecord& taken, Stack stack);
+  /// A sum of waits is drawn as one, up to its end: with samples of CPU time it must be short.
+  [[nodiscard]] std::uint64_t read_every_ns() const noexcept {
+    constexpr std::uint64_t kUsualNs = 1'000'000'000, kWithCpuNs = 100'000'000;
+    return samplers_ ? kWithCpuNs : kUsualNs;
+  }
   void read_sums();
   void add_unfinished();
   void publish();

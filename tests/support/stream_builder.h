@@ -36,8 +36,9 @@ struct MadeSample {
   std::vector<std::uint64_t> chain = {};  ///< leaf first; user addresses and PERF_CONTEXT_*
   std::uint64_t id = 7;
   std::uint64_t period = 1;
-  std::uint16_t misc = 0;                  ///< bits besides PERF_RECORD_MISC_USER
-  std::optional<std::uint64_t> data = {};  ///< an address, if the event has them
+  std::uint16_t misc = 0;                    ///< bits besides PERF_RECORD_MISC_USER
+  std::optional<std::uint64_t> data = {};    ///< an address, if the event has them
+  std::optional<std::uint64_t> weight = {};  ///< likewise
 };
 
 class StreamBuilder {
@@ -131,6 +132,8 @@ class StreamBuilder {
     builder_.add(made.period).add(std::uint64_t{made.chain.size()});
     for (const std::uint64_t address : made.chain)
       builder_.add(address);
+    if (made.weight)
+      builder_.add(*made.weight);
     return finish();
   }
   StreamBuilder& comm(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "base/clock.h"
@@ -33,23 +34,83 @@ double sum_of(const folded::FoldedCounts& counts) {
   return sum;
 }
 
+/// Adds a part to the steps that it covers, if there are any.  One that is older than its clock is
+/// damage, and has no length.
+void add_part(folded::FoldedCounts& counts, std::span<const folded::FrameId> stack,
+              ElapsedTime::Part part) {
+  if (counts.timeline() != nullptr)
+    counts.add_span(part.end_ns - (part.ns <= part.end_ns ? part.ns : 0), part.end_ns, stack);
+  else
+    counts.add(stack, {.whole = part.ns});
+}
+
+/// Adds the counts of each step to `counts`, scaled so that they add up to `ns`.
+void add_scaled(folded::FoldedCounts& from, std::uint64_t ns, folded::FoldedCounts& counts) {
+  folded::Timeline& steps = *from.timeline();
+  std::vector<std::uint32_t> ranks(from.size());
+  std::iota(ranks.begin(), ranks.end(), 0U);
+  double sum = 0;
+  steps.visit(ranks, [&](auto, auto, folded::Count count) { sum += count.as_double(); });
+  // The sums are rounded, not the parts: so no rest is left, in the same order at the latest.
+  double reached = 0;
+  std::uint64_t given = 0;
+  steps.visit(ranks, [&](std::int32_t step, folded::StackId stack, folded::Count count) {
+    reached += count.as_double();
+    const double until = reached / sum * static_cast<double>(ns);
+    const std::uint64_t whole =
+        reached >= sum || until >= static_cast<double>(ns) ? ns : static_cast<std::uint64_t>(until);
+    counts.add_at(steps.start_of(step), from.frames_of(stack),
+                  counts.timeline()->count_of(whole - std::min(whole, given)));
+    given = std::max(given, whole);
+  });
+}
+
 }  // namespace
 
-void ElapsedTime::add_running(std::span<const folded::FrameId> stack, std::uint64_t period_ns,
+void ElapsedTime::divide(std::uint64_t step_ns) {
+  running_.set_timeline(folded::Timeline(step_ns, 1));
+  silent_.set_timeline(folded::Timeline(step_ns, 1));
+}
+
+void ElapsedTime::note_time(std::uint64_t begin_ns, std::uint64_t end_ns) {
+  running_.note_time(begin_ns, end_ns);
+  silent_.note_time(begin_ns, end_ns);
+}
+
+void ElapsedTime::add_running(std::span<const folded::FrameId> stack, Part period,
                               std::uint64_t running) {
   const std::uint64_t threads = std::clamp<std::uint64_t>(running, 1, kMostThreads);
-  const std::uint64_t rest = period_ns % threads;
+  const std::uint64_t rest = period.ns % threads;
+  if (running_.timeline() != nullptr)
+    return add_part(
+        running_, stack,
+        {.ns = period.ns <= period.end_ns ? period.ns / threads : 0, .end_ns = period.end_ns});
   running_.add(stack,
-               {.whole = period_ns / threads,
+               {.whole = period.ns / threads,
                 .billionths = static_cast<std::uint32_t>(rest * folded::Count::kOne / threads)});
 }
 
-void ElapsedTime::add_silence(std::span<const folded::FrameId> stack, std::uint64_t ns) {
-  silent_.add(stack, {.whole = ns});
+void ElapsedTime::add_silence(std::span<const folded::FrameId> stack, Part part) {
+  add_part(silent_, stack, part);
 }
 
-void ElapsedTime::add_to(folded::FoldedCounts& counts) const {
-  const auto whole_us = whole_ns_ / kNsPerUs + (whole_ns_ % kNsPerUs >= kNsPerUs / 2 ? 1 : 0);
+void ElapsedTime::add_steps_to(folded::FoldedCounts& counts) {
+  const double silent = sum_of(silent_);
+  const std::uint64_t silent_ns =
+      silent < static_cast<double>(whole_.ns) ? static_cast<std::uint64_t>(silent) : whole_.ns;
+  add_scaled(silent_, silent_ns, counts);
+  const std::uint64_t left_ns = whole_.ns - silent_ns;
+  const folded::FrameId unsampled[] = {unsampled_};
+  if (sum_of(running_) > 0)
+    add_scaled(running_, left_ns, counts);
+  else if (left_ns > 0)
+    counts.add_at(whole_.end_ns, unsampled, counts.timeline()->count_of(left_ns));
+}
+
+void ElapsedTime::add_to(folded::FoldedCounts& counts) {
+  if (running_.timeline() != nullptr)
+    return add_steps_to(counts);
+  const auto whole_us = whole_.ns / kNsPerUs + (whole_.ns % kNsPerUs >= kNsPerUs / 2 ? 1 : 0);
   const double whole = static_cast<double>(whole_us);
   constexpr double kUsPerNs = 1.0 / static_cast<double>(kNsPerUs);
   const double silent = sum_of(silent_) * kUsPerNs, running = sum_of(running_);
@@ -58,7 +119,7 @@ void ElapsedTime::add_to(folded::FoldedCounts& counts) const {
   const double left = whole - silent * silent_scale;
   std::vector<Share> shares;
   collect(silent_, kUsPerNs * silent_scale, shares);
-  const folded::FrameId unsampled[] = {frames_.intern("[ran, but was not sampled]")};
+  const folded::FrameId unsampled[] = {unsampled_};
   if (running > 0)
     collect(running_, left / running, shares);
   else if (left >= 1)

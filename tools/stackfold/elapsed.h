@@ -5,6 +5,9 @@
 // times in which no thread ran are measured: so the samples' weights are scaled to the rest of the
 // recording, and all counts add up to its time exactly.
 //
+// Divided into steps of time, a sample covers its part of the time before it.  Each step has a
+// little more or less than its length, by chance of the samples, but the sums of all are exact.
+//
 // Source: tools/perf/Documentation/cpu-and-latency-overheads.txt, for the samples' weights.
 // SPDX-License-Identifier: MIT
 #pragma once
@@ -20,25 +23,37 @@ class ElapsedTime {
  public:
   /// `frames` must outlive this.
   explicit ElapsedTime(folded::FrameTable& frames)
-      : frames_(frames), running_(frames), silent_(frames) {}
+      : running_(frames),
+        silent_(frames),
+        unsampled_(frames.intern("[ran, but was not sampled]")) {}
 
+  /// Divides the time into steps; to be called first.
+  void divide(std::uint64_t step_ns);
+  /// As FoldedCounts::note_time().
+  void note_time(std::uint64_t begin_ns, std::uint64_t end_ns);
+  /// A time on the clock: how long it was, and when it ended, which was noted.
+  struct Part {
+    std::uint64_t ns, end_ns = 0;
+  };
   /// Adds a sample of a thread while `running` threads ran; 0 for 1.
-  void add_running(std::span<const folded::FrameId> stack, std::uint64_t period_ns,
-                   std::uint64_t running);
+  void add_running(std::span<const folded::FrameId> stack, Part period, std::uint64_t running);
   /// Adds a time in which no thread ran.
-  void add_silence(std::span<const folded::FrameId> stack, std::uint64_t ns);
+  void add_silence(std::span<const folded::FrameId> stack, Part part);
   /// The recording took that long.
-  void set_whole(std::uint64_t ns) noexcept { whole_ns_ = ns; }
+  void set_whole(Part whole) noexcept { whole_ = whole; }
   /// Is the time of the recording known?
-  [[nodiscard]] bool is_whole() const noexcept { return whole_ns_ > 0; }
+  [[nodiscard]] bool is_whole() const noexcept { return whole_.ns > 0; }
 
-  /// Adds the stacks with their microseconds to `counts`, which shares the frame table.
-  void add_to(folded::FoldedCounts& counts) const;
+  /// Adds the stacks with their microseconds to `counts`, which shares the frame table, and the
+  /// steps of time.  In steps, microseconds have decimals.
+  void add_to(folded::FoldedCounts& counts);
 
  private:
-  folded::FrameTable& frames_;
+  void add_steps_to(folded::FoldedCounts& counts);
+
   folded::FoldedCounts running_, silent_;  ///< in nanoseconds
-  std::uint64_t whole_ns_ = 0;
+  folded::FrameId unsampled_;
+  Part whole_{.ns = 0};
 };
 
 }  // namespace pe::fold

@@ -28,6 +28,8 @@ std::size_t end_of_name(std::string_view text) {
   return text.substr(at).starts_with("_[") && text.ends_with(']') ? at : text.size();
 }
 
+std::string_view without_mark(std::string_view text) { return text.substr(0, end_of_name(text)); }
+
 }  // namespace
 
 void Locations::add_symbol(const stream::SymbolRecord& symbol) {
@@ -168,6 +170,7 @@ void StreamFacts::observe(const stream::Record& record, const stream::Session& s
     const std::uint64_t begin_ns = begin_of(*sample, *session.event());
     first_ns_ = std::min(first_ns_.value_or(begin_ns), begin_ns);
     last_ns_ = std::max(last_ns_, sample->time_ns);
+    times_.add(*sample, session.event()->name);
   }
   if (stream::is_script_mapping(record))
     if (const auto function = stream::parse_script_path(stream::parse_mmap(record)->path)) {
@@ -190,7 +193,8 @@ void StreamFacts::observe(const stream::Record& record, const stream::Session& s
     clock_ = stream::parse_clock_data(*feature);
 }
 
-std::string StreamFacts::text(const StreamReport& report, const stream::Session& session) const {
+std::string StreamFacts::text(const StreamReport& report, const stream::Session& session,
+                              bool takes_all_time) const {
   std::string text;
   const auto add = [&text](std::string_view key, std::string_view value) {
     folded::append_fact(text, key, value);
@@ -205,9 +209,11 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
     add("duration", fmt::format("{:.3f} s", static_cast<double>(last_ns_ - *first_ns_) /
                                                 static_cast<double>(kNsPerSecond)));
   if (event != events.end()) {
-    add("event", event->name);
+    add("event", takes_all_time ? "cpu,waits" : event->name);
     add("rate", rate_of(*event));
   }
+  if (takes_all_time)
+    times_.append_to(text);
   if (report.unit != "samples")
     add("unit", report.unit);
   add("samples", plural(report.folded_samples, "sample"));
@@ -254,6 +260,8 @@ StreamCollapser::StreamCollapser(Input& input, const Options& options, folded::F
 StreamReport StreamCollapser::fold() {
   if (options_.weight == Weight::kElapsed)
     elapsed_.emplace(counts_.frames());
+  if (elapsed_ && options_.every_ns)
+    elapsed_->divide(*options_.every_ns);
   StreamReport report = stacks_.read([this](const Stacks::Taken& taken) { take(taken); },
                                      [this](const stream::Record& record) { observe(record); });
   report.child_wait_ns = left_out_ns_;
@@ -272,8 +280,15 @@ StreamReport StreamCollapser::fold() {
     unit_ = "us";
   }
   report.unit = unit_;
-  report.facts = facts_.text(report, stacks_.session());
+  report.facts = facts_.text(report, stacks_.session(), takes_all_time(report));
   return report;
+}
+
+bool StreamCollapser::takes_all_time(const StreamReport& report) const {
+  const auto& events = stacks_.session().events().all();
+  return !options_.event && !options_.all_events &&
+         std::ranges::find(events, stream::kCpuEvent, &stream::Event::name) != events.end() &&
+         report.would_take(options_, stream::kCpuEvent);
 }
 
 namespace {
@@ -304,19 +319,20 @@ void StreamCollapser::add_roots(const stream::Sample& sample) {
   stack_.insert(stack_.end(), roots.begin(), roots.end());
 }
 
-/// Marks the frames from `begin` on.
+/// Marks the frames from `begin` on; a mark of the kind of code gives way.
 void StreamCollapser::mark_wait(std::size_t begin) {
   for (std::size_t i = begin; i < stack_.size(); ++i) {
     const auto [marked, is_new] = marked_.try_emplace(stack_[i]);
     if (is_new)
-      marked->second = locations_.word(fmt::format("{}_[o]", counts_.frames()[stack_[i]]));
+      marked->second =
+          locations_.word(fmt::format("{}_[o]", without_mark(counts_.frames()[stack_[i]])));
     stack_[i] = marked->second;
   }
 }
 
 void StreamCollapser::take(const Stacks::Taken& taken) {
   if (elapsed_ && taken.sample.pid == 0 && taken.event.name == stream::kSilenceEvent)
-    return elapsed_->set_whole(taken.sample.period);
+    return elapsed_->set_whole({.ns = taken.sample.period, .end_ns = taken.sample.time_ns});
   if (leaves_out(taken))
     return;
   auto& stack = stack_;
@@ -342,10 +358,11 @@ void StreamCollapser::take(const Stacks::Taken& taken) {
 
 /// Adds the sample's stack, root first.
 void StreamCollapser::add(const Stacks::Taken& taken) {
+  const ElapsedTime::Part part{.ns = taken.sample.period, .end_ns = taken.sample.time_ns};
   if (elapsed_)
     return taken.event.name == stream::kSilenceEvent
-               ? elapsed_->add_silence(stack_, taken.sample.period)
-               : elapsed_->add_running(stack_, taken.sample.period, taken.sample.weight);
+               ? elapsed_->add_silence(stack_, part)
+               : elapsed_->add_running(stack_, part, taken.sample.weight);
   // Sums of time are in nanoseconds and printed in microseconds, as in offcputime.
   const bool is_time =
       options_.weight == Weight::kByUnit && std::string_view(taken.event.unit) == "ns";
@@ -387,8 +404,12 @@ void StreamCollapser::observe(const stream::Record& record) {
   facts_.observe(record, session);
   if (counts_.timeline() == nullptr)
     return;
-  if (const auto& sample = session.sample(); sample && sample->time_ns != 0)
-    counts_.note_time(begin_of(*sample, *session.event()), sample->time_ns);
+  if (const auto& sample = session.sample(); sample && sample->time_ns != 0) {
+    const std::uint64_t begin_ns = begin_of(*sample, *session.event());
+    counts_.note_time(begin_ns, sample->time_ns);
+    if (elapsed_)
+      elapsed_->note_time(begin_ns, sample->time_ns);
+  }
   // In other units, a number of samples means nothing.
   const auto& loss = session.loss();
   if (!loss || is_weighed_by_period(*loss->event) || options_.weight == Weight::kPeriod ||

@@ -19,6 +19,7 @@
 #include "stackfold/root_frames.h"
 #include "stackfold/slow_calls.h"
 #include "stackfold/stream_stacks.h"
+#include "stackfold/thread_times.h"
 #include "stream/proc/process_table.h"
 #include "stream/records/callchain.h"
 #include "stream/records/record.h"
@@ -139,8 +140,10 @@ class StreamFacts {
   /// Takes what `session` has after this record.
   void observe(const stream::Record& record, const stream::Session& session);
 
-  /// Returns the lines of the facts that the stream has.
-  [[nodiscard]] std::string text(const StreamReport& report, const stream::Session& session) const;
+  /// Returns the lines of the facts that the stream has.  `takes_all_time`: all that threads did
+  /// was folded, or what that took on the clock.
+  [[nodiscard]] std::string text(const StreamReport& report, const stream::Session& session,
+                                 bool takes_all_time) const;
 
  private:
   std::string command_, host_, version_;
@@ -149,6 +152,7 @@ class StreamFacts {
   std::optional<stream::ClockData> clock_;
   std::optional<std::uint64_t> first_ns_;
   std::uint64_t last_ns_ = 0;
+  ThreadTimes times_;
 };
 
 class StreamCollapser {
@@ -171,6 +175,7 @@ class StreamCollapser {
   void observe(const stream::Record& record);
   void count(const StackCount& counted);
   [[nodiscard]] std::uint64_t weight_of(const Stacks::Taken& taken) const;
+  [[nodiscard]] bool takes_all_time(const StreamReport& report) const;
 
   Options options_;
   folded::FoldedCounts& counts_;

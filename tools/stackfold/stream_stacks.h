@@ -343,7 +343,9 @@ class StreamStacks {
     choose_event(event);
     const auto time_us =
         sample.time_ns == 0 ? std::nullopt : std::optional(sample.time_ns / kNsPerUs);
-    const bool takes_all = options_.to != nullptr && !options_.event;  // exports keep them apart
+    // Exports keep events apart; silences are parts of waits.
+    const bool takes_all =
+        options_.to != nullptr && !options_.event && event.name != stream::kSilenceEvent;
     return (takes_all || report_.takes_event(options_, event.name)) &&
            report_.takes_time(options_, time_us);
   }

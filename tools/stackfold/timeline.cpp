@@ -53,8 +53,6 @@ std::int32_t Timeline::step_of(std::uint64_t time_ns) const {
   return is_earlier ? -step : step;
 }
 
-/// Returns the start of a step.  Only steps that contain a noted time, and those between them, have
-/// one that fits.
 std::uint64_t Timeline::start_of(std::int32_t step) const {
   return *origin_ns_ + static_cast<std::uint64_t>(std::int64_t{step}) * step_ns_;
 }

@@ -55,6 +55,9 @@ class Timeline {
   using Visit = std::function<void(std::int32_t, StackId, Count)>;
   void visit(std::span<const std::uint32_t> rank_of, const Visit& visit);
 
+  /// Returns the start of a step.  Only steps that contain a noted time, and those between them,
+  /// have one that fits.
+  [[nodiscard]] std::uint64_t start_of(std::int32_t step) const;
   /// Returns the root frame of a step: "@12.300" (time_root.h), the seconds from the start of the
   /// first step.
   [[nodiscard]] std::string label(std::int32_t step) const;
@@ -73,7 +76,6 @@ class Timeline {
   };
 
   [[nodiscard]] std::int32_t step_of(std::uint64_t time_ns) const;
-  [[nodiscard]] std::uint64_t start_of(std::int32_t step) const;
   void push(const Part& part);
   void push(const Turn& turn);
 

@@ -25,16 +25,16 @@ struct Recording {
 
   Recording& ran(std::string_view name, std::uint64_t ns, std::uint64_t running) {
     const pe::folded::FrameId stack[] = {frames.intern(name)};
-    time.add_running(stack, ns, running);
+    time.add_running(stack, {.ns = ns}, running);
     return *this;
   }
   Recording& waited(std::string_view name, std::uint64_t ns) {
     const pe::folded::FrameId stack[] = {frames.intern(name)};
-    time.add_silence(stack, ns);
+    time.add_silence(stack, {.ns = ns});
     return *this;
   }
   std::map<std::string, std::uint64_t> us(std::uint64_t whole_ns) {
-    time.set_whole(whole_ns);
+    time.set_whole({.ns = whole_ns});
     FoldedCounts counts(frames);
     time.add_to(counts);
     std::map<std::string, std::uint64_t> all;

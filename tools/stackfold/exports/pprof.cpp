@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "stackfold/formats/pprof/pprof_fields.h"
 #include "stackfold/frame_text.h"
+#include "stream/records/record.h"
 #include "stream/records/sample.h"
 
 namespace pe::fold::exports {
@@ -32,8 +33,9 @@ struct Column {
 };
 
 /// Each event has a column for the sum of its periods.  It also has a number of samples if it does
-/// not weigh by period, or a number of contentions if it weighs in nanoseconds.  A profile of one
-/// event gets the column names by which viewers recognise its kind.
+/// not weigh by period.  If it weighs in nanoseconds, it has a number of samples if it is CPU time,
+/// and a number of contentions if it is waits.  A profile of one event gets the column names by
+/// which viewers recognise its kind.
 std::vector<Column> columns_of(const std::vector<Event>& events) {
   std::vector<Column> columns;
   const bool is_only = events.size() == 1;
@@ -45,7 +47,8 @@ std::vector<Column> columns_of(const std::vector<Event>& events) {
       columns.push_back({prefix + "samples", "count", i, false});
     columns.push_back({is_only && is_clock ? "cpu" : event.name, event.unit, i, true});
     if (event.by_period && event.unit == "nanoseconds")
-      columns.push_back({prefix + "contentions", "count", i, false});
+      columns.push_back({prefix + (event.name == stream::kCpuEvent ? "samples" : "contentions"),
+                         "count", i, false});
   }
   if (columns.empty())  // no event: still a valid profile
     columns.push_back({"samples", "count", kNoIndex, false});
