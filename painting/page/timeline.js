@@ -4,6 +4,9 @@
 
 const LOST_NAME = '[lost samples]';
 const NS_PER_S = 1e9;
+// What threads waited for, as the frames at the ends of stacks name it, from the bottom of the map to its top.
+const WAIT_NAMES = ['[waiting for a CPU]', '[lock]', '[I/O]', '[page fault]', '[sleep]', '[child process]', '[other wait]'];
+const STILL_WAITING = '[still waiting]';
 
 const timeline = {
   steps: 0,  // 0: the file has no times
@@ -15,6 +18,7 @@ const timeline = {
   counts: null,  // in the tree's units
   weights: null,  // of each step, without lost samples
   lost: null,
+  waits: [],  // the parts of the weights that are waits: { text, color, weights } of each kind that occurs
 
   // Fills in the data; the tree's units become fine enough for the parts.
   read(bytes, tree) {
@@ -54,6 +58,25 @@ const timeline = {
         const sums = tree.depth[node] === 1 && tree.nameOf(node) === LOST_NAME ? this.lost : this.weights;
         sums[step] += this.counts[at];
       }
+    this.addUpWaits(tree);
+  },
+
+  addUpWaits(tree) {
+    const places = new Map(WAIT_NAMES.map((name, place) => [name, place]));
+    // A root frame is the name of a thread, whatever that is.
+    const kindOf = (node) => tree.depth[node] > 1 ? places.get(tree.nameOf(tree.nameOf(node) === STILL_WAITING ? tree.parent[node] : node)) : undefined;
+    const kinds = WAIT_NAMES.map((name) => ({ text: name.slice(1, -1), color: 0, weights: null }));
+    for (let step = 0; step < this.steps; ++step)
+      for (let at = this.first[step]; at < this.first[step + 1]; ++at) {
+        const node = this.nodes[at];
+        const kind = kinds[kindOf(node)];
+        if (kind === undefined)
+          continue;
+        if (kind.weights === null)
+          Object.assign(kind, { weights: new Float64Array(this.steps), color: tree.colors[tree.name[tree.nameOf(node) === STILL_WAITING ? tree.parent[node] : node]] });
+        kind.weights[step] += this.counts[at];
+      }
+    this.waits = kinds.filter(({ weights }) => weights !== null);
   },
 
   // Returns own counts in a window, by node of the file's tree.

@@ -1,5 +1,6 @@
 // The map of time above the graph.  Short recordings are a heat map: a column is a second, its cells are fractions
-// of it, the first on top, as in FlameScope.  Longer ones are a strip.  Dragging selects a window of time.
+// of it, the first on top, as in FlameScope.  Longer ones are a strip, and so are those with waits: each bar shows
+// how much of it was on CPUs, below, and what threads waited for.  Dragging selects a window of time.
 // SPDX-License-Identifier: MIT
 
 const LEAST_COLUMN = 3;  // pixels: narrower seconds become a strip
@@ -7,6 +8,8 @@ const MOST_COLUMN = 40;
 const MAP_HEIGHT = 96;
 const MOST_CELLS = 48;  // of a second
 const STRIP_HEIGHT = 40;
+const WAITS_HEIGHT = 80;  // of a strip with waits
+const ON_CPU = 0xe0792f;
 const AXIS_HEIGHT = Math.ceil(fontSize + 3);
 const LEAST_TICK = 70;  // pixels between the times below the map
 
@@ -18,12 +21,12 @@ function lengthText(ns) {
 // Divides the steps into the map's cells.  A cell has `perCell` steps; the first cell has `ahead` steps before
 // the recording.
 function mapShape(width) {
-  const { steps, startNs, stepNs } = timeline;
+  const { steps, startNs, stepNs, waits } = timeline;
   const isAligned = startNs % stepNs === 0;
   const perSecond = NS_PER_S / stepNs;
   const ahead = startNs / stepNs;
   const seconds = Math.ceil((ahead + steps) / perSecond);
-  if (isAligned && Number.isInteger(perSecond) && perSecond > 1 && seconds > 1 && seconds * LEAST_COLUMN <= width) {
+  if (waits.length === 0 && isAligned && Number.isInteger(perSecond) && perSecond > 1 && seconds > 1 && seconds * LEAST_COLUMN <= width) {
     let perCell = Math.ceil(perSecond / MOST_CELLS);
     while (perSecond % perCell !== 0)
       ++perCell;
@@ -36,7 +39,8 @@ function mapShape(width) {
   }
   const perCell = Math.ceil(steps / Math.max(1, Math.floor(width)));
   const columns = Math.ceil(steps / perCell);
-  return { isStrip: true, columns, rows: 1, perCell, ahead: 0, cellWidth: Math.min(MOST_COLUMN, width / columns), cellHeight: STRIP_HEIGHT };
+  return { isStrip: true, columns, rows: 1, perCell, ahead: 0, cellWidth: Math.min(MOST_COLUMN, width / columns),
+    cellHeight: waits.length > 0 ? WAITS_HEIGHT : STRIP_HEIGHT };
 }
 
 const timeMap = {
@@ -44,7 +48,7 @@ const timeMap = {
   caption: html('span', {}),
   compares: false,  // dragging selects the second window
   shape: null,
-  cells: null,  // { weights, lost, most }
+  cells: null,  // { weights, lost, waits, most }
   base: null,  // the map without the selection
   drawnFor: '',
   anchor: -1,  // the cell where dragging began
@@ -58,7 +62,7 @@ const timeMap = {
     parts.times.classList.remove('hidden');
     this.givenHeight = Number(page.getAttribute('height'));
     const action = ACTIONS.find(({ id }) => id === 'compare');
-    parts.times.append(html('div', { class: 'caption' }, this.caption, tools.button(action, 'Compare')), this.surface);
+    parts.times.append(html('div', { class: 'caption' }, this.caption, tools.button(action, 'Compare'), ...this.legend()), this.surface);
     this.surface.setAttribute('aria-label', 'Counts over time. Arrow keys move, with Shift they select.');
     this.surface.addEventListener('pointerdown', (event) => this.onDown(event));
     this.surface.addEventListener('pointermove', (event) => this.onMove(event));
@@ -68,6 +72,16 @@ const timeMap = {
     this.surface.addEventListener('contextmenu', (event) => event.ctrlKey && event.preventDefault());
     this.surface.addEventListener('keydown', (event) => this.onKey(event));
     this.applySoon = soon(() => this.apply());
+  },
+
+  // The colours of waits, for those that occur.
+  legend() {
+    const { waits } = timeline;
+    return waits.length === 0 ? [] : [{ text: 'on CPU', color: ON_CPU }, ...waits].map(({ text, color }) => {
+      const square = html('span', { class: 'mark' });
+      square.style.background = fillOf(color).text;
+      return html('span', {}, square, ' ' + text);
+    });
   },
 
   toggleCompares() {
@@ -174,8 +188,17 @@ const timeMap = {
   textOf({ from, to }) {
     const sum = (column) => column.subarray(from, to).reduce((a, b) => a + b, 0);
     const lost = sum(timeline.lost);
-    return timeText(timeline.nameOf({ from, to })) + ': ' + countText(sum(timeline.weights)) +
+    const all = sum(timeline.weights);
+    return timeText(timeline.nameOf({ from, to })) + ': ' + countText(all) + this.partsText(sum, all) +
       (lost > 0 ? ', ' + grouped(lost / view.tree.perOne) + ' lost' : '');
+  },
+
+  // " (on CPU 25 %, lock 75 %)" of a window in which threads waited.
+  partsText(sum, all) {
+    const waits = timeline.waits.map(({ text, weights }) => [text, sum(weights)]);
+    const onCpu = all - waits.reduce((a, [, weight]) => a + weight, 0);
+    const shares = [['on CPU', onCpu], ...waits].map(([text, weight]) => [text, Math.round(100 * weight / all)]).filter(([, share]) => share > 0);
+    return waits.length > 0 && shares.length > 0 ? ' (' + shares.map(([text, share]) => text + ' ' + share + ' %').join(', ') + ')' : '';
   },
 
   // Says what is selected, for the details line: "12.3 s to 12.5 s: 34 samples. ".
@@ -186,12 +209,12 @@ const timeMap = {
 
   sumUp() {
     const { rows, columns } = this.shape;
-    const [weights, lost] = [timeline.weights, timeline.lost].map((column) => {
+    const [weights, lost, ...waits] = [timeline.weights, timeline.lost, ...timeline.waits.map((wait) => wait.weights)].map((column) => {
       const sums = new Float64Array(rows * columns);
       column.forEach((count, step) => { sums[this.cellOf(step)] += count; });
       return sums;
     });
-    this.cells = { weights, lost, most: weights.reduce((a, b) => Math.max(a, b), 1e-9) };
+    this.cells = { weights, lost, waits, most: weights.reduce((a, b) => Math.max(a, b), 1e-9) };
   },
 
   // Sets size and shape; draws the map again if they or the paper changed.
@@ -246,6 +269,8 @@ const timeMap = {
     surface.scale(sharpness, sharpness);
     this.forCells(this.cellOf(0), this.cellOf(timeline.steps - 1), (x, y, width, cell) => {
       const part = weights[cell] / most;
+      if (timeline.waits.length > 0)
+        return this.drawParts(surface, x, width, cell);
       surface.fillStyle = fillOf(onPaper(0xc2410c, 0.06 + 0.94 * Math.sqrt(part))).text;
       const height = isStrip ? Math.max(part > 0 ? 2 : 1, Math.round(part * cellHeight)) : cellHeight - 1;
       surface.fillRect(x, isStrip ? cellHeight - height : y, width, height);
@@ -253,6 +278,24 @@ const timeMap = {
         this.hatch(surface, x, y, width, cellHeight - 1);
     });
     this.drawAxis(surface);
+  },
+
+  // Draws the parts of a bar, one above the other.
+  drawParts(surface, x, width, cell) {
+    const { cellHeight } = this.shape;
+    const { weights, lost, waits, most } = this.cells;
+    const heightOf = (weight) => Math.round(weight / most * cellHeight);
+    let reached = weights[cell];
+    // From the top down: what is left at the bottom was on CPUs.
+    for (let kind = waits.length; kind-- > -1;) {
+      surface.fillStyle = fillOf(kind < 0 ? ON_CPU : timeline.waits[kind].color).text;
+      const height = heightOf(reached);
+      if (height > 0)
+        surface.fillRect(x, cellHeight - height, width, height);
+      reached -= kind < 0 ? 0 : waits[kind][cell];
+    }
+    if (lost[cell] > 0)
+      this.hatch(surface, x, 0, width, cellHeight - 1);
   },
 
   // Lost samples.

@@ -142,7 +142,29 @@ Rgb plain_color(Palette palette, Position p) {
   }
 }
 
-/// The colours are paler than those of the plain palettes, because eight kinds are side by side.
+/// The map of time on the page has these colours, too.
+Rgb wait_color(NameKind kind, Position p) {
+  switch (kind) {
+    case NameKind::kReady:
+      return {channel(228, 16, p.v1), channel(192, 16, p.v1), channel(56, 20, p.v1)};
+    case NameKind::kLock:
+      return {channel(202, 16, p.v1), channel(84, 16, p.v1), channel(136, 16, p.v1)};
+    case NameKind::kIo:
+      return {channel(48, 16, p.v1), channel(152, 16, p.v1), channel(160, 16, p.v1)};
+    case NameKind::kFault:
+      return {channel(158, 16, p.v1), channel(118, 16, p.v1), channel(84, 16, p.v1)};
+    case NameKind::kChild:
+      return {channel(122, 16, p.v1), channel(160, 16, p.v1), channel(72, 16, p.v1)};
+    case NameKind::kWait:
+      return {channel(160, 16, p.v1), channel(156, 16, p.v1), channel(184, 16, p.v1)};
+    default:  // sleep
+      return {channel(122, 24, p.v1), channel(128, 24, p.v1), channel(214, 24, p.v1)};
+  }
+}
+
+bool is_wait(NameKind kind) { return kind >= NameKind::kWait; }
+
+/// The colours are paler than those of the plain palettes, because many kinds are side by side.
 Rgb kind_color(NameKind kind, Position p) {
   switch (kind) {
     case NameKind::kKernel:
@@ -155,12 +177,12 @@ Rgb kind_color(NameKind kind, Position p) {
       return {channel(104, 36, p.v1), channel(174, 26, p.v1), channel(206, 20, p.v1)};
     case NameKind::kScript:
       return {channel(182, 26, p.v1), channel(142, 34, p.v1), channel(206, 20, p.v1)};
-    case NameKind::kWait:
-      return {channel(122, 24, p.v1), channel(128, 24, p.v1), channel(214, 24, p.v1)};
     case NameKind::kUnresolved:
       return {channel(182, 26, p.v1), channel(182, 26, p.v1), channel(184, 26, p.v1)};
     case NameKind::kUser:
       break;
+    default:
+      return wait_color(kind, p);
   }
   return {channel(226, 16, p.v1), channel(104, 42, p.v1), channel(88, 34, p.v1)};
 }
@@ -183,12 +205,12 @@ Rgb colorblind_color(NameKind kind, Position p) {
       return shade(86, 180, 233);  // sky blue
     case NameKind::kScript:
       return shade(0, 114, 178);  // blue
-    case NameKind::kWait:
-      return shade(213, 94, 0);  // vermillion
     case NameKind::kUnresolved:
       return shade(196, 196, 196);
     case NameKind::kUser:
       break;
+    default:
+      return shade(213, 94, 0);  // vermillion
   }
   return shade(240, 228, 66);  // yellow
 }
@@ -212,6 +234,19 @@ constexpr std::pair<Palette, std::string_view> kHeats[] = {
     {Palette::kWarm, "on CPU"},
     {Palette::kCold, "waiting"},
 };
+
+/// Returns the kind that a palette distinguishes: colour-blind readers could not tell more apart.
+NameKind kind_in(Palette palette, std::string_view name) {
+  const NameKind kind = kind_of_name(name);
+  return palette == Palette::kColorblind && is_wait(kind) ? NameKind::kWait : kind;
+}
+
+/// Does the palette have a colour for what the frame waited for?
+bool shows_wait(Palette palette, std::string_view name) {
+  const NameKind kind = kind_of_name(name);
+  return (palette == Palette::kKind || palette == Palette::kHotCold) && is_wait(kind) &&
+         kind != NameKind::kWait;
+}
 
 /// Returns the text in `table` for `key`.
 template <typename Table, typename Key>
@@ -257,8 +292,8 @@ Rgb frame_color(Palette palette, Shade shade, std::string_view name, std::uint64
   if (const auto color = separator_color(name))
     return *color;
   const Position position = position_of(shade, name, seed);
-  if (has_meaning(palette))
-    return meaning_color(palette, kind_of_name(name), position);
+  if (has_meaning(palette) || shows_wait(palette, name))
+    return meaning_color(palette, kind_in(palette, name), position);
   return plain_color(hue_of_name(palette, name), position);
 }
 
@@ -290,9 +325,11 @@ std::vector<LegendEntry> DifferenceLegend::entries() const {
 std::string_view meaning_of(Palette palette, std::string_view name) {
   if (name.empty() || separator_color(name))
     return {};
+  if (shows_wait(palette, name))
+    return text_of(kKindsOfWaits, kind_of_name(name));
   if (palette == Palette::kHotCold)
     return text_of(kHeats, hue_of_name(palette, name));
-  return has_meaning(palette) ? text_of(kMeanings, kind_of_name(name)) : "";
+  return has_meaning(palette) ? text_of(kMeanings, kind_in(palette, name)) : "";
 }
 
 std::vector<LegendEntry> legend_of(Palette palette) {
@@ -301,11 +338,17 @@ std::vector<LegendEntry> legend_of(Palette palette) {
   if (palette == Palette::kHotCold)
     for (const auto& [heat, meaning] : kHeats)
       legend.push_back({.color = plain_color(heat, kMiddle), .meaning = std::string(meaning)});
-  if (!has_meaning(palette))
-    return legend;
-  for (const auto& [kind, meaning] : kMeanings)
+  const auto add = [&](NameKind kind, std::string_view meaning) {
     legend.push_back(
         {.color = meaning_color(palette, kind, kMiddle), .meaning = std::string(meaning)});
+  };
+  if (has_meaning(palette))
+    for (const auto& [kind, meaning] : kMeanings)
+      add(kind, meaning);
+  if (palette == Palette::kKind || palette == Palette::kHotCold)
+    for (const auto& [kind, meaning] : kKindsOfWaits)
+      if (kind != NameKind::kWait)
+        add(kind, meaning);
   return legend;
 }
 
@@ -349,140 +392,6 @@ std::optional<Background> find_background(std::string_view name) {
   const Rgb flat{static_cast<std::uint8_t>(*value >> 16U), static_cast<std::uint8_t>(*value >> 8U),
                  static_cast<std::uint8_t>(*value)};
   return Background{flat, flat};
-}
-
-bool has_kind_mark(std::string_view name) {
-  constexpr std::string_view kMarks = "kijlst";
-  return without_mark(name).size() < name.size() &&
-         kMarks.find(name[name.size() - 2]) != std::string_view::npos;
-}
-
-std::string_view without_mark(std::string_view name) {
-  constexpr std::size_t kMarkSize = 4;  // _[k]
-  if (name.size() < kMarkSize || name[name.size() - 4] != '_' || name[name.size() - 3] != '[' ||
-      name.back() != ']')
-    return name;
-  constexpr std::string_view kMarks = "kijlstwo";
-  if (kMarks.find(name[name.size() - 2]) == std::string_view::npos)
-    return name;
-  return name.substr(0, name.size() - kMarkSize);
-}
-
-bool is_tail_call(std::string_view name) {
-  return name.ends_with("_[t]") && without_mark(name).size() < name.size();
-}
-
-namespace {
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-bool is_hex(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
-}
-
-bool is_unresolved(std::string_view name) {
-  if (name.empty())  // the root of all stacks is not code
-    return true;
-  if (name.starts_with('[') && name.ends_with(']'))
-    return true;
-  if (!is_hex(name.substr(name.size() - 1)))  // most names, so the search below is rare
-    return false;
-  // "0x7f12", "libfoo.so+0x7f12"
-  if (const auto x = name.rfind("0x"); x != name.npos)
-    return (x == 0 || name[x - 1] == '+') && is_hex(name.substr(x + 2));
-  // An address as perf script prints it.  Shorter ones may be words ("add", "face").
-  constexpr std::size_t kAddressDigits = 8;
-  return name.size() >= kAddressDigits && is_hex(name);
-}
-
-bool is_java_class(std::string_view name) {
-  if (name.starts_with('L'))
-    name.remove_prefix(1);
-  constexpr std::string_view kPackages[] = {"java/", "javax/", "jdk/", "net/",
-                                            "org/",  "com/",   "io/",  "sun/"};
-  return std::ranges::any_of(kPackages, [&](auto package) { return name.starts_with(package); });
-}
-
-Palette java_hue(std::string_view name) {
-  if (name.ends_with("_[j]"))
-    return Palette::kGreen;
-  if (name.ends_with("_[i]"))
-    return Palette::kAqua;
-  if (is_java_class(name) || contains(name, ":::"))
-    return Palette::kGreen;
-  if (contains(name, "::"))
-    return Palette::kYellow;
-  return name.ends_with("_[k]") ? Palette::kOrange : Palette::kRed;
-}
-
-Palette js_hue(std::string_view name) {
-  if (name.ends_with("_[j]"))
-    return contains(name, "/") ? Palette::kGreen : Palette::kAqua;
-  if (contains(name, "::"))
-    return Palette::kYellow;
-  if (const auto slash = name.find('/');
-      slash != std::string_view::npos && contains(name.substr(slash + 1), ".js"))
-    return Palette::kGreen;
-  if (contains(name, ":"))
-    return Palette::kAqua;
-  if (name == " ")
-    return Palette::kGreen;
-  return contains(name, "_[k]") ? Palette::kOrange : Palette::kRed;
-}
-
-Palette perl_hue(std::string_view name) {
-  if (contains(name, "::"))
-    return Palette::kYellow;
-  if (contains(name, "Perl") || contains(name, ".pl"))
-    return Palette::kGreen;
-  return name.ends_with("_[k]") ? Palette::kOrange : Palette::kRed;
-}
-
-}  // namespace
-
-NameKind kind_of_name(std::string_view name) {
-  const std::string_view shown = without_mark(name);
-  if (shown.starts_with('[') && name.ends_with("]_[o]"))
-    return NameKind::kWait;
-  if (is_unresolved(shown))
-    return NameKind::kUnresolved;
-  if (shown.size() == name.size())
-    return NameKind::kUser;
-  switch (name[name.size() - 2]) {
-    case 'k':
-      return NameKind::kKernel;
-    case 'j':
-      return NameKind::kJit;
-    case 'i':
-      return NameKind::kInlined;
-    case 'l':
-      return NameKind::kLibrary;
-    case 's':
-      return NameKind::kScript;
-    default:
-      return NameKind::kUser;
-  }
-}
-
-Palette hue_of_name(Palette palette, std::string_view name) {
-  switch (palette) {
-    case Palette::kJava:
-      return java_hue(name);
-    case Palette::kJs:
-      return js_hue(name);
-    case Palette::kPerl:
-      return perl_hue(name);
-    case Palette::kWakeup:
-      return Palette::kAqua;
-    case Palette::kChain:
-      return contains(name, "_[w]") ? Palette::kAqua : Palette::kBlue;
-    case Palette::kHotCold:
-      return name.ends_with("_[o]") ? Palette::kCold : Palette::kWarm;
-    default:
-      return palette;
-  }
 }
 
 }  // namespace pe::painting

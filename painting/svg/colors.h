@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace pe::painting {
@@ -131,7 +132,32 @@ bool is_tail_call(std::string_view name);
 // These are heuristics: they do not mistake a C++ function in a namespace `org` for Java, but
 // would mistake a C function named `0xbeef` or `mod+0x1` for an address.
 
-enum class NameKind { kUser, kKernel, kJit, kInlined, kLibrary, kScript, kWait, kUnresolved };
+enum class NameKind {
+  kUser,
+  kKernel,
+  kJit,
+  kInlined,
+  kLibrary,
+  kScript,
+  kUnresolved,
+  kWait,  ///< this and the next: what a thread waited for; this: anything else
+  kReady,
+  kLock,
+  kSleep,
+  kIo,
+  kFault,
+  kChild
+};
+
+/// What threads waited for, as the frames of stackfold have it: "[lock]_[o]".
+inline constexpr std::pair<NameKind, std::string_view> kKindsOfWaits[] = {
+    {NameKind::kReady, "waiting for a CPU"},
+    {NameKind::kLock, "lock"},
+    {NameKind::kIo, "I/O"},
+    {NameKind::kSleep, "sleep"},
+    {NameKind::kFault, "page fault"},
+    {NameKind::kChild, "child process"},
+    {NameKind::kWait, "other wait"}};
 
 /// Names "[...]", bare hexadecimal numbers and "module+0x..." are unresolved, whatever their mark;
 /// but "[sleep]_[o]" is what a thread waited for.

@@ -211,7 +211,9 @@ BOOST_AUTO_TEST_CASE(kind_tells_the_code_by_mark_and_shape) {
     BOOST_TEST((kind_of_name(name) == NameKind::kUnresolved), name);
   for (const char* name : {"main", "operator[]", "face", "add", "x+0xyz", "f_[z]", "to0x1"})
     BOOST_TEST((kind_of_name(name) == NameKind::kUser), name);
-  BOOST_TEST((kind_of_name("[waiting for a CPU]_[o]") == NameKind::kWait));
+  BOOST_TEST((kind_of_name("[waiting for a CPU]_[o]") == NameKind::kReady));
+  BOOST_TEST((kind_of_name("[lock]_[o]") == NameKind::kLock));
+  BOOST_TEST((kind_of_name("[still waiting]_[o]") == NameKind::kWait));
   BOOST_TEST((kind_of_name("do_sys_open_[k]") == NameKind::kKernel));
   BOOST_TEST((kind_of_name("Foo.bar_[j]") == NameKind::kJit));
   BOOST_TEST((kind_of_name("std::min_[i]") == NameKind::kInlined));
@@ -223,7 +225,19 @@ BOOST_AUTO_TEST_CASE(what_waits_is_blue) {
   const auto running = frame_color(Palette::kHotCold, Shade::kBySum, "read");
   BOOST_TEST(waiting.b > waiting.r);
   BOOST_TEST(running.r > running.b);
-  BOOST_TEST(pe::painting::legend_of(Palette::kHotCold).size() == 2U);
+  BOOST_TEST(meaning_of(Palette::kHotCold, "read_[o]") == "waiting");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_thread_waited_for_has_a_colour_where_kinds_have_one) {
+  for (const auto& [kind, text] : pe::painting::kKindsOfWaits) {
+    const std::string name = "[" + std::string(text) + "]_[o]";
+    BOOST_TEST((kind_of_name(name) == kind));
+    BOOST_TEST((by_sum(Palette::kKind, name) != by_sum(Palette::kKind, "[unknown]")), name);
+    const bool is_other = kind == NameKind::kWait;
+    BOOST_TEST(meaning_of(Palette::kHotCold, name) == (is_other ? "waiting" : text));
+    BOOST_TEST(meaning_of(Palette::kColorblind, name) == "waiting");
+  }
+  BOOST_TEST((by_sum(Palette::kHotCold, "[lock]_[o]") != by_sum(Palette::kHotCold, "[I/O]_[o]")));
 }
 
 BOOST_AUTO_TEST_CASE(marks_are_not_shown) {
