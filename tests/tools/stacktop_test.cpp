@@ -367,4 +367,54 @@ BOOST_AUTO_TEST_CASE(refuses_what_makes_no_sense) {
   BOOST_TEST(contains(error({"--callers", "a", "--callees", "b"}), "cannot be combined"));
 }
 
+BOOST_AUTO_TEST_CASE(a_wait_ends_at_the_innermost_function_of_the_program) {
+  const auto name = [](const std::string& stack) {
+    const auto r = stacktop({"--tsv", "-n", "1"}, stack + " 7\n");
+    return r.out.substr(r.out.rfind('\t') + 1);
+  };
+  BOOST_TEST(name("s;main;audit;pthread_mutex_lock_[l];futex_wait_[k];[lock]_[o]") ==
+             "audit: lock\n");
+  BOOST_TEST(name("s;main;poll_[l];schedule_[k];[I/O]_[o];[still waiting]") == "main: I/O\n");
+  BOOST_TEST(name("s;main;eval;rest:a.py_[s];pysleep;schedule_[k];[sleep]_[o]") ==
+             "rest:a.py: sleep\n");
+  // Where nothing is of the program, a library is; a thread may have no stack.
+  BOOST_TEST(name("s;start_[l];loop_[l];schedule_[k];[sleep]_[o]") == "loop: sleep\n");
+  BOOST_TEST(name("kworker;worker_[k];schedule_[k];[other wait]_[o]") == "kworker: other wait\n");
+  BOOST_TEST(name("s;[waiting for a CPU]_[o]") == "s: waiting for a CPU\n");
+  // Functions that were inlined, or ended in a jump, belong to their callers.
+  BOOST_TEST(name("s;main;wait_[l];futex_[i];schedule_[k];[lock]_[o]") == "main: lock\n");
+  BOOST_TEST(name("s;main;get_[i];wait_[l];schedule_[k];[lock]_[o]") == "get: lock\n");
+  BOOST_TEST(name("s;main;flush_[t];write_[l];schedule_[k];[I/O]_[o]") == "flush: I/O\n");
+  BOOST_TEST(name("s;main;f;[sleep]") == "f: sleep\n");
+  BOOST_TEST(name("s;main_[o];poll_[o]") == "poll: waiting\n");
+  BOOST_TEST(name("# event: offcpu\ns;main;poll_[l];schedule_[k]") == "main: waiting\n");
+}
+
+BOOST_AUTO_TEST_CASE(other_stacks_are_not_cut) {
+  for (const char* stack : {"s;main;[unknown]", "s;main;f;schedule_[k]", "[lock]", "s;main;f_[w]",
+                            "# event: offcpu-held\ns;main;schedule_[k]"})
+    BOOST_TEST(!contains(stacktop({"--tsv"}, std::string(stack) + " 7\n").out, ": "), stack);
+  const char* chain = "s;main;poll_[l];[I/O]_[o];--;wake 7\n";
+  BOOST_TEST(contains(stacktop({}, chain).out, " wake\n"));
+  // Who asks for a function or for modules sees all of the stack.
+  const char* wait = "s;main;poll_[l];schedule_[k];[I/O]_[o] 7\n";
+  BOOST_TEST(contains(stacktop({"--callers", "schedule"}, wait).out, " poll_[l]\n"));
+  BOOST_TEST(!contains(stacktop({"--by", "module"}, wait).out, "I/O:"));
+}
+
+BOOST_AUTO_TEST_CASE(running_and_waiting_have_columns_of_their_own) {
+  const char* both = "s;main;f 10.5\ns;main;f;poll_[l];[I/O]_[o] 20\n";
+  BOOST_TEST(stacktop({}, both).out ==
+             " self % self total % total   on CPU waiting  function\n"
+             " 65.57%   20  65.57%    20        0      20  f: I/O\n"
+             " 34.43% 10.5 100.00%  30.5     10.5      20  f\n"
+             "  0.00%    0 100.00%  30.5     10.5      20  s\n"
+             "  0.00%    0 100.00%  30.5     10.5      20  main\n");
+  BOOST_TEST(contains(stacktop({"--json"}, both).out, R"("on_cpu":10.5)"));
+  BOOST_TEST(stacktop({"--by", "comm", "--tsv"}, both).out ==
+             "total\ttotal_percent\ton_cpu\twaiting\tname\n30.5\t100.0000\t10.5\t20\ts\n");
+  for (const char* one : {"s;main 10\n", "s;main;[I/O]_[o] 20\n"})
+    BOOST_TEST(!contains(stacktop({}, one).out, "on CPU"), one);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

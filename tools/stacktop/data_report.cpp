@@ -31,6 +31,10 @@ void write_line(JsonWriter& json, const Line& line, const Report& report) {
   if (report.has_self)
     write_sum(json, "self", line.sums.self, report);
   write_sum(json, "total", line.sums.total, report);
+  if (report.has_waits) {
+    write_sum(json, "on_cpu", on_cpu(line.sums), report);
+    write_sum(json, "waiting", line.sums.waiting, report);
+  }
   if (report.is_hierarchy)
     json.member("depth", line.depth);
   json.member("name", line.name);
@@ -74,8 +78,9 @@ void write_json(const Report& report, Output& out) {
 
 void write_tsv(const Report& report, Output& out) {
   out.write(fmt::format(
-      "{}total\ttotal_percent\t{}name{}\n", report.has_self ? "self\tself_percent\t" : "",
-      report.is_hierarchy ? "depth\t" : "", report.hints != nullptr ? "\thint" : ""));
+      "{}total\ttotal_percent\t{}{}name{}\n", report.has_self ? "self\tself_percent\t" : "",
+      report.has_waits ? "on_cpu\twaiting\t" : "", report.is_hierarchy ? "depth\t" : "",
+      report.hints != nullptr ? "\thint" : ""));
   for (const Line& line : report.lines) {
     std::string text;
     if (report.has_self)
@@ -83,6 +88,9 @@ void write_tsv(const Report& report, Output& out) {
                           percent_text(line.sums.self, report));
     text += fmt::format("{}\t{}\t", folded::to_text(line.sums.total),
                         percent_text(line.sums.total, report));
+    if (report.has_waits)
+      text += fmt::format("{}\t{}\t", folded::to_text(on_cpu(line.sums)),
+                          folded::to_text(line.sums.waiting));
     if (report.is_hierarchy)
       text += fmt::format("{}\t", line.depth);
     text += shown(line.name);

@@ -77,27 +77,29 @@ auto name_ids_of(const CallTree& tree) {
   return [&tree](NodeId node) { return tree.name_id(node); };
 }
 
-std::vector<Candidate> functions_of(const CallTree& tree) {
-  return candidates_of(add_up(tree, tree.name_count(), name_ids_of(tree)));
+std::vector<Candidate> functions_of(const CallTree& tree, std::span<const Count> waits = {}) {
+  return candidates_of(add_up(tree, tree.name_count(), name_ids_of(tree), waits));
 }
 
-void add_functions(const CallTree& tree, const Options& options, Report& report) {
+void add_functions(const CallTree& tree, const Options& options, std::span<const Count> waits,
+                   Report& report) {
   report.view = "functions";
   report.heading = "function";
   add_lines(
-      functions_of(tree), options, [&](std::uint32_t name) { return tree.name_text(name); },
+      functions_of(tree, waits), options, [&](std::uint32_t name) { return tree.name_text(name); },
       report);
 }
 
-void add_groups(const CallTree& tree, const Options& options, Report& report) {
+void add_groups(const CallTree& tree, const Options& options, std::span<const Count> waits,
+                Report& report) {
   const Groups groups = group(tree, *options.by);
   const bool is_module = *options.by == By::kModule;
   report.view = is_module ? "modules" : *options.by == By::kComm ? "comms" : "threads";
   report.heading = report.view.substr(0, report.view.size() - 1);
   report.has_self = is_module;  // all frames of a stack are in one thread
   report.is_sorted_by_total = report.is_sorted_by_total || !is_module;
-  const auto sums =
-      add_up(tree, groups.names.size(), [&](NodeId node) { return groups.of_node[node]; });
+  const auto sums = add_up(
+      tree, groups.names.size(), [&](NodeId node) { return groups.of_node[node]; }, waits);
   add_lines(
       candidates_of(sums), options,
       [&](std::uint32_t key) { return std::string_view(groups.names[key]); }, report);
@@ -226,7 +228,7 @@ void add_hot_hierarchies(const CallTree& tree, const Options& options, Report& r
 
 }  // namespace
 
-Report make_report(const CallTree& tree, const Options& options) {
+Report make_report(const CallTree& tree, const Options& options, std::span<const Count> waits) {
   Report report{.view = {}, .heading = {}, .all = tree.total(kRoot)};
   report.is_sorted_by_total = options.sort_by_total;
   report.is_hierarchy = options.is_hierarchy;
@@ -241,10 +243,12 @@ Report make_report(const CallTree& tree, const Options& options) {
   } else if (options.is_hierarchy) {
     add_hot_hierarchies(tree, options, report);
   } else if (options.by) {
-    add_groups(tree, options, report);
+    report.has_waits = !waits.empty();
+    add_groups(tree, options, waits, report);
     return report;
   } else {
-    add_functions(tree, options, report);
+    report.has_waits = !waits.empty();
+    add_functions(tree, options, waits, report);
     return report;
   }
   const bool is_callers = options.direction == Direction::kCallers;
@@ -253,6 +257,15 @@ Report make_report(const CallTree& tree, const Options& options) {
   report.has_self = !is_callers;
   report.is_sorted_by_total = true;
   return report;
+}
+
+Count on_cpu(const Sums& sums) {
+  const Count& waiting = sums.waiting;
+  if (sums.total <= waiting)
+    return {};
+  const bool borrows = sums.total.billionths < waiting.billionths;
+  return {.whole = sums.total.whole - waiting.whole - (borrows ? 1 : 0),
+          .billionths = sums.total.billionths + (borrows ? Count::kOne : 0) - waiting.billionths};
 }
 
 void attach_hints(Report& report, const Hints& hints) {

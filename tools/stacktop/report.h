@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,16 +33,21 @@ struct Sums {
   Count total;  ///< of stacks that contain it
   NodeId first =
       painting::kRoot;  ///< its first node; an outer function has a lower one than an inner
+  Count waiting = {};   ///< the part of `total` that is of waits
 };
 
 /// Adds up by `key_of(node)`, a number below `keys`.  Sums that do not fit stay at Count::max().
+/// `waits` is the part of each node's total that is of waits, or empty.
 template <typename KeyOf>
-std::vector<Sums> add_up(const CallTree& tree, std::size_t keys, KeyOf&& key_of) {
+std::vector<Sums> add_up(const CallTree& tree, std::size_t keys, KeyOf&& key_of,
+                         std::span<const Count> waits = {}) {
   std::vector<Sums> sums(keys);
   painting::for_each_outermost(tree, keys, key_of, [&](NodeId node) {
     // The tree reports saturation, because its root counts all of these.
     Sums& sum = sums[key_of(node)];
     static_cast<void>(sum.total.add(tree.total(node)));
+    if (!waits.empty())
+      static_cast<void>(sum.waiting.add(waits[node]));
     if (sum.first == painting::kRoot)
       sum.first = node;
   });
@@ -64,6 +70,7 @@ struct Report {
   std::string_view heading;  ///< of the column of names
   painting::Count all;       ///< the whole profile
   bool has_self = true;      ///< the lines have meaningful own counts
+  bool has_waits = false;    ///< the lines have times on CPUs and times of waits
   bool is_sorted_by_total = false;
   bool is_hierarchy = false;                ///< a line of depth 0 starts each hierarchy
   std::vector<std::string> functions = {};  ///< the lines are their callers or callees
@@ -75,8 +82,13 @@ struct Report {
   const Hints* hints = nullptr;  ///< Line::hint is an index into it; null: no hints requested
 };
 
-/// Throws Error if the function of --callers or --callees is not in the profile.
-Report make_report(const painting::CallTree& tree, const Options& options);
+/// Throws Error if the function of --callers or --callees is not in the profile.  `waits` is as for
+/// add_up().
+Report make_report(const painting::CallTree& tree, const Options& options,
+                   std::span<const Count> waits = {});
+
+/// Returns the part of a total that is no wait.
+Count on_cpu(const Sums& sums);
 
 /// Searches `hints` for the names of lines with a total of at least 1 %.  `hints` must outlive the
 /// report.

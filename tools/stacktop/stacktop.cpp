@@ -16,6 +16,7 @@
 #include "stacktop/report.h"
 #include "stacktop/span_report.h"
 #include "stacktop/text_report.h"
+#include "stacktop/wait_stacks.h"
 
 namespace pe {
 namespace {
@@ -28,15 +29,31 @@ using stacktop::Report;
 
 struct Profile {
   CallTree tree;
-  folded::MalformedLines malformed;
+  std::vector<painting::Count> waits = {};  ///< the part of each node's total; empty: no waits
+  folded::MalformedLines malformed = {};
 };
 
-Profile read_profile(const std::vector<std::string>& files, int stdin_fd) {
+/// `cuts_waits`: see WaitStacks.
+Profile read_profile(const std::vector<std::string>& files, int stdin_fd, bool cuts_waits) {
   folded::FoldedReader reader(files, stdin_fd, std::nullopt);
   painting::TreeBuilder builder;
-  while (const auto line = reader.next())
-    builder.add(line->stack, line->count);
-  return {.tree = std::move(builder).finish(), .malformed = reader.malformed()};
+  stacktop::WaitStacks waits;
+  bool has_waits = false, has_others = false;
+  while (const auto line = reader.next()) {
+    if (cuts_waits && !has_waits && !has_others)
+      waits.read(reader.facts());
+    const std::string_view stack = cuts_waits ? waits.cut(line->stack) : line->stack;
+    builder.add_to(0, stack, line->count);
+    if (waits.is_wait())
+      builder.add_to(1, stack, line->count);
+    (waits.is_wait() ? has_waits : has_others) = true;
+  }
+  if (!has_waits || !has_others)
+    return {.tree = std::move(builder).finish_union(1).tree, .malformed = reader.malformed()};
+  painting::ProfileUnion both = std::move(builder).finish_union(2);
+  return {.tree = std::move(both.tree),
+          .waits = std::move(both.profiles[1].total),
+          .malformed = reader.malformed()};
 }
 
 /// Reports all input that was skipped, and totals that look wrong.  Throws Error if nothing of the
@@ -112,9 +129,11 @@ int work(const CommandLine& line, Io& io) {
   if (options.has_spans)
     return report_spans(line, options, io);
   const Hints hints = options.has_hints ? read_hints(options, io) : Hints();
-  const Profile profile = read_profile(line.operands, io.in_fd);
+  // Who asks for a function or for modules wants to see them.
+  const bool cuts_waits = !options.function && options.by != stacktop::By::kModule;
+  const Profile profile = read_profile(line.operands, io.in_fd, cuts_waits);
   report_input(profile, io);
-  Report report = stacktop::make_report(profile.tree, options);
+  Report report = stacktop::make_report(profile.tree, options, profile.waits);
   if (options.by == stacktop::By::kModule)
     report_modules(report, io);
   if (options.has_hints)

@@ -199,10 +199,17 @@ class TextWriter {
     if (report_.has_self)
       text += fmt::format("{:>7} {:>{}} ", "self %", "self", self_columns_);
     text += fmt::format("{:>7} {:>{}}  ", "total %", "total", total_columns_);
+    if (report_.has_waits)
+      text += fmt::format("{:>{}} {:>{}}  ", "on CPU", part_columns(), "waiting", part_columns());
     if (look_.has_bars)
       text += std::string(kBarColumns + 1, ' ');
     text += report_.heading;
     put(fmt::format("{}\n", colored(kBold, text)));
+  }
+
+  /// The width of the columns of a total's parts.
+  [[nodiscard]] std::size_t part_columns() const {
+    return std::max(total_columns_, std::string_view("waiting").size());
   }
 
   [[nodiscard]] std::string_view color_of(double percent) const {
@@ -228,6 +235,11 @@ class TextWriter {
     }
     text += fmt::format("{} {:>{}}  ", percent_column(line.sums.total, report_.is_sorted_by_total),
                         folded::to_text(line.sums.total), total_columns_);
+    if (report_.has_waits) {
+      text += fmt::format("{:>{}} {:>{}}  ", folded::to_text(on_cpu(line.sums)), part_columns(),
+                          folded::to_text(line.sums.waiting), part_columns());
+      columns += 2 * part_columns() + 3;
+    }
     if (look_.has_bars) {
       const Count count = report_.is_sorted_by_total ? line.sums.total : line.sums.self;
       text += bar(percent_of(count, report_.all) / 100, look_.is_utf8);
