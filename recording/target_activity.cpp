@@ -132,12 +132,12 @@ std::string of_running(const TargetActivity::Used& used, const Wanted& wanted) {
       request.events, [](const std::string& event) { return event.find(':') != event.npos; });
   return fmt::format(
       "{}, but nothing was sampled: perhaps each of its threads ran for less than the {} between "
-      "two samples{}: {}, record longer, or use -a",
+      "two samples{}: {}, record longer, or use {}",
       ran, duration_text(between_ns),
       request.user_only ? ", or only in the kernel (--user-only)"
       : has_modifiers   ? ", or only where the event does not count"
                         : "",
-      more);
+      more, ::geteuid() == 0 ? "-a" : "--engine ptrace");  // other users may not record everything
 }
 
 /// Returns a reason that applies to recordings of samples and of waits; empty if there is none.

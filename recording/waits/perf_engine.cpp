@@ -219,6 +219,8 @@ std::string PerfEngine::fix_of_losses() const {
 
 void PerfEngine::describe(Closing& closing) {
   closing.fact("engine", "perf");
+  if (std::ranges::any_of(counters_.events(), &recording::OpenedEvent::is_denied))
+    closing.fact("stacks", "none");
   counters_.describe_cpus(closing);
   if (lost() > 0)
     closing.doubt(

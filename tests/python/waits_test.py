@@ -1,28 +1,61 @@
-"""Tests how waits and hotcold parse their command lines, and how they convert folded text."""
+"""Tests how waits and hotcold parse their command lines, how two recordings become folded text, and the summary."""
 import tempfile
 import unittest
 
-from stackpipe import hotcold, options, outputs, pipeline, waits
+from stackpipe import hotcold, options, outputs, pipeline, recorder, two_recordings, waits
 from stackpipe.messages import UsageError
 
 
 class Folding(unittest.TestCase):
     def test_nanoseconds_become_microseconds(self):
-        self.assertEqual(waits.in_microseconds(b"sh;main", b"1500600"), b"sh;main 1501\n")
+        self.assertEqual(two_recordings.in_microseconds(b"sh;main", b"1500600"), b"sh;main 1501\n")
 
 
     def test_the_text_states_its_unit(self):
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
             folded = f"{folder}/stacks.folded"
-            self.assertEqual(waits.fold({}, folded, pipeline.Tools("/nowhere"), said), 0)
+            self.assertEqual(two_recordings.fold({}, folded, pipeline.Tools("/nowhere"), said), 0)
             with open(folded, "rb") as file:
                 self.assertEqual(file.read(), b"# unit: us\n")
 
 
 class Signals(unittest.TestCase):
     def test_names_the_signal_if_it_has_a_name(self):
-        self.assertEqual(waits.signal_text("./a", 11), "'./a' killed by signal 11 (SIGSEGV)")
-        self.assertEqual(waits.signal_text("./a", 40), "'./a' killed by signal 40")
+        self.assertEqual(two_recordings.signal_text("./a", 11), "'./a' killed by signal 11 (SIGSEGV)")
+        self.assertEqual(two_recordings.signal_text("./a", 40), "'./a' killed by signal 40")
+
+
+class Engines(unittest.TestCase):
+    def is_without_bpf(self, result, status=1, is_interrupted=False):
+        return waits.is_without_bpf(recorder.Recording(status, is_interrupted, [recorder.Summary({"result": result})]))
+
+    def test_other_engines_record_if_this_one_could_not_start(self):
+        self.assertTrue(self.is_without_bpf("denied"))
+        self.assertTrue(self.is_without_bpf("failed"))
+
+    def test_nothing_is_recorded_twice(self):
+        for result in ("recorded", "empty", "incomplete", ""):
+            self.assertFalse(self.is_without_bpf(result), result)
+        self.assertFalse(self.is_without_bpf("failed", status=127))
+        self.assertFalse(self.is_without_bpf("denied", is_interrupted=True))
+
+
+class Summary(unittest.TestCase):
+    FACTS = {"command": "x", "elapsed": "2.000 s", "on-cpu": "1.500 s", "io": "0.250 s", "parallelism": "1.50 threads while any ran, 0.75 over all time"}
+
+    def test_has_the_times_that_are_known(self):
+        self.assertEqual(waits.summary(self.FACTS, ["f: I/O 0.250 s"]), [
+            "wall time 2.000 s; all threads: CPU 1.500 s, I/O 0.250 s",
+            "parallelism: 1.50 threads while any ran, 0.75 over all time",
+            "longest waits: f: I/O 0.250 s"])
+        self.assertEqual(waits.summary({"lock": "1.000 s"}, []), ["all threads: lock 1.000 s"])
+        self.assertEqual(waits.summary({}, []), [])
+
+    def test_facts_end_where_stacks_begin(self):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"# command: \xff\x1b[1m x\n# lock: 1.000 s\nmain;f 3\n# io: 9.000 s\n")
+            file.flush()
+            self.assertEqual(dict(waits.facts_of(file.name)), {"command": "\udcff\x1b[1m x", "lock": "1.000 s"})
 
 
 class Request(unittest.TestCase):
@@ -39,6 +72,9 @@ class Request(unittest.TestCase):
         self.assertEqual((request.output.path, request.target.command, request.target.limit, request.target.options),
                          (self.svg, ["b", "-d"], ["-d", "1.5"], []))
 
+    def test_writes_all_forms(self):
+        self.assertEqual(self.read(self.svg[:-3] + "pe", "--", "b").output.form, "pe")
+
     def test_commands_are_sampled_more_often_than_what_runs_already(self):
         self.assertEqual([self.read(self.svg, *target).hz for target in (("--", "b"), ("-p", "1"), ("-F", "49", "--", "b"))], ["997", "99", "49"])
 
@@ -49,7 +85,6 @@ class Request(unittest.TestCase):
                                   ("--pid, a command: choose one of them", [svg, "-p", "1", "--", "b"]),
                                   ("'b': put -- before the command to record", [svg, "b", "--", "c"]),
                                   (f"--output, '{svg}': choose one of them", [svg, "-o", svg, "--", "c"]),
-                                  ("--output: 'a.pe' would be pe, which this command does not write", ["a.pe", "--", "b"]),
                                   ("--keep: no folder '/nowhere'", [svg, "--keep", "/nowhere", "--", "b"])):
             with self.subTest(arguments=arguments), self.assertRaises(UsageError) as caught:
                 self.read(*arguments)

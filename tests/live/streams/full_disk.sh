@@ -144,7 +144,7 @@ if [ -n "$disk" ]; then
     fails 125 'disk/p.svg: not written' "$scripts/$script" disk/p.svg -- true
     [ ! -e disk/p.svg ] || fail "$script: half a picture is left"
     # The recording is in TMPDIR, and a line names it.
-    kept=$(grep ' kept[:;] ' err | grep -oE '/[^ ]*/(raw|on)\.pe') || fail "$script: the recording is not kept: $(cat err)"
+    kept=$(grep ' kept[:;] ' err | grep -oE '/[^ ]*/(raw|waits)\.pe') || fail "$script: the recording is not kept: $(cat err)"
     pe-symbolize -q "$kept" >/dev/null 2>&1 || fail "$script: the kept recording: $kept"
     rm -r "${kept%/*}"
     echo '<svg class="flamegraph">old' >old.svg

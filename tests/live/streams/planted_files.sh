@@ -39,10 +39,10 @@ if offcpu -q -o w.pe -- true 2>err; then
   check w.pe offcpu -q -o w.pe -- sleep 0.05
   mkdir kept
   check hot.svg "$PE_SCRIPTS/hotcold" hot.svg -- "$PE_WORKLOAD" shares 0.1
-  for name in on.pe off.pe stacks.folded; do
+  for name in waits.pe stacks.folded; do
     check kept/$name "$PE_SCRIPTS/hotcold" --keep kept hot.svg -- "$PE_WORKLOAD" shares 0.1
   done
-  expect 'what hotcold keeps' 'off.pe on.pe stacks.folded' "$(cd kept && echo *)"
+  expect 'what hotcold keeps' 'stacks.folded waits.pe' "$(cd kept && echo *)"
   expect 'hotcold: hidden files' '' "$(find kept -name '.*')"
 fi
 

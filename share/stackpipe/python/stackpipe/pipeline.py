@@ -182,6 +182,23 @@ def program_stderr(variables: Mapping[str, str]) -> Iterator[int | None]:
         os.set_inheritable(number, True)
 
 
+@contextlib.contextmanager
+def separate_messages(tools: Tools) -> Iterator[None]:
+    """In the block, a recorder's standard error is its own: its command gets ours."""
+    users = tools.users
+    copy = -1
+    if PROGRAM_STDERR not in users:
+        copy = os.dup(2)
+        os.set_inheritable(copy, True)
+        tools.users = {**users, PROGRAM_STDERR: str(copy)}
+    try:
+        yield
+    finally:
+        tools.users = users
+        if copy >= 0:
+            os.close(copy)
+
+
 def in_shell(text: str, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """Returns the words that run our own shell text with the command as its arguments.  The shell parses no word of the
     command.  dash starts faster, but drops variables whose names it does not allow, such as functions that bash exports."""

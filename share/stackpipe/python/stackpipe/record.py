@@ -101,7 +101,7 @@ def write(request: Request, stream: str, recording: recorder.Recording, tools: p
     """Writes the output from the stream of a recording.  Returns the status of the command, or our own."""
     output, status = request.output, recording.status
     symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
-    times = ["--weight", "elapsed"] if request.is_elapsed else ["--every", _STEP] if output.form == "svg" else []
+    times = [*(["--weight", "elapsed"] if request.is_elapsed else []), *(["--every", _STEP] if output.form == "svg" else [])]
     lines = ["--lines"] if request.with_lines and output.form in _FOLDED_FORMS else []  # exports always have them
     calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
     look = ["--colors", "kind", "--title", printable(request.target.title)]

@@ -113,14 +113,15 @@ def announce(target: targets.Target, output: outputs.Output) -> None:
         say(f"recording {target.title} until Ctrl-C (or give -d SECONDS)")
 
 
-def run(tools: pipeline.Tools, words: Sequence[str], target: targets.Target, output: outputs.Output, is_timed: bool = True) -> Recording:
+def run(tools: pipeline.Tools, words: Sequence[str], target: targets.Target, output: outputs.Output, is_timed: bool = True,
+        **more) -> Recording:
     """Runs a recorder until the target ends, the time is over, or Ctrl-C is typed.  One that is not `is_timed` knows no time limit,
     and gets SIGINT then."""
     recorders: list[Recorder] = []
     arrived = go_on(recorders)
     command = [*words, *target.options, *(["--", *target.command] if target.command else [])]
     tools.show([command])
-    recorders.append(recorder := start(tools, command, as_user=True, stdout=output.program_stdout))
+    recorders.append(recorder := start(tools, command, as_user=True, stdout=output.program_stdout, **more))
     for number in arrived:  # before the recorder was in the list
         recorder.process.send_signal(number)
     is_over = False

@@ -1,53 +1,31 @@
-"""stackpipe waits: draws where a target runs and where it waits in one flame graph, from pe-record and offcpu on the same
-target."""
-import contextlib
-import errno
+"""stackpipe waits: draws where a target runs and where it waits in one flame graph, and prints what took the time."""
+import json
 import os
-import shutil
-import signal
-import subprocess
-import time
-from typing import BinaryIO, Mapping, NamedTuple, Sequence
+import re
+from typing import Iterator, Mapping, Sequence
 
-from stackpipe import files, outputs, pipeline, record as cpu_time, recorder, targets
+from stackpipe import files, outputs, pipeline, recorder, targets, two_recordings
 from stackpipe.command import read_options
-from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of, write_all
+from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of
 from stackpipe.options import HELP, VERSION, CommandLine, Option
-from stackpipe.recorder import Recorder, Recording
+from stackpipe.two_recordings import OWN_FAILURE, Request
 
 NAME = "stackpipe"
-OWN_FAILURE = 125
 USAGE = """Usage: stackpipe waits [OPTION]... {[--] COMMAND [ARGUMENT]... | -p PID | -t TID | -a}
 Draw where a program runs, in warm colours, and where it waits, in cold ones.  Widths are time, added up over threads.
 Ctrl-C ends the recording; the graph is still drawn.
 """
-KEEP = Option("keep", "", "DIR", "keep streams and folded stacks in the folder DIR")
-#: A stream holds one recording; a flame graph of waits joins two.
-FORMS = ("svg", "folded", "pprof", "speedscope", "firefox")
-OPTIONS = (*targets.OPTIONS, KEEP, outputs.ROOT, *outputs.options(FORMS), HELP, VERSION)
-_COMMAND_HZ, _RUNNING_HZ = "997", "99"  # as pe-record's; a held command is a running process to the recorders
-# The end of the line that offcpu prints as it starts, if the kernel gives it no stacks.  Its summary comes too late: the command
-# has run by then.
-_NO_STACKS = "; recording only the times of each thread\n"
-_STREAMS = ("on.pe", "off.pe")
-_LOOK_S = 0.02
+KEEP = Option("keep", "", "DIR", "keep the stream and folded stacks in the folder DIR")
+OPTIONS = (*targets.OPTIONS, KEEP, outputs.ROOT, *outputs.OPTIONS, HELP, VERSION)
+STREAM = "waits.pe"
+STEP = "100ms"  #: of the map of time above the graph
 _USAGE = 2  # the status of a tool for a wrong command line
-_GRACE_S = 1.0
-
-
-class Request(NamedTuple):
-    """The target to record, and the options."""
-
-    target: targets.Target
-    output: outputs.Output
-    hz: str
-    keep: str  #: the folder to keep files in; empty: keep none
-    is_verbose: bool = False
-    root: Sequence[str] = ()  #: options of stackfold
-
-
-class NoWaits(Failure):
-    """The kernel gives no stacks of waits."""
+_NOT_EXECUTED = (126, 127)
+#: The times of threads: their facts (stackfold(1)), and their names here.
+_TIMES = {"on-cpu": "CPU", "ready": "ready", "lock": "lock", "io": "I/O", "sleep": "sleep", "page-fault": "page faults",
+          "child": "child processes", "other-wait": "other"}
+_REASONS = "3"
+_FACT = re.compile(r"# ([a-z0-9-]+): (.*)")
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -62,8 +40,8 @@ def read_request(line: CommandLine, example: str, otherwise: str = "") -> Reques
     keep = line.last("keep")
     if line.has("keep") and not os.path.isdir(keep):
         raise UsageError(f"--keep: no folder '{keep}'")
-    return Request(target, outputs.read_output(line, FORMS, otherwise), line.last("freq", _COMMAND_HZ if target.command else _RUNNING_HZ), keep,
-                   line.has("verbose"), outputs.root_of(line))
+    hz = line.last("freq", two_recordings.COMMAND_HZ if target.command else two_recordings.RUNNING_HZ)
+    return Request(target, outputs.read_output(line, otherwise=otherwise), hz, keep, line.has("verbose"), outputs.root_of(line))
 
 
 def draw(request: Request, tools: pipeline.Tools) -> int:
@@ -71,239 +49,97 @@ def draw(request: Request, tools: pipeline.Tools) -> int:
     tools.shows_stages = request.is_verbose
     work = ""
     try:
-        for tool in ("pe-record", "offcpu", "pe-symbolize", "stackfold", "flamesvg"):
+        for tool in ("pe-record", "offcpu", "pe-symbolize", "stackfold", "stacktop", "flamesvg"):
             tools.find(tool)
-        if request.keep:  # the streams are large, so they are written where they stay
+        if request.keep:  # the stream is large, so it is written where it stays
             request = request._replace(keep=files.open_folder(request.keep))
         work = files.temporary_folder(request.keep, ".hotcold-") if request.keep else files.temporary_folder()
         recorder.announce(request.target, request.output)
-        return record_and_write(request, work, tools)
+        recording, said = record(request, os.path.join(work, STREAM), tools)
+        if is_without_bpf(recording) and request.output.form != "pe":
+            return two_recordings.draw(request, work, tools, recording.summaries[0].texts.get("text", "").removeprefix("pe-record: "))
+        say_lines(said)
+        return write(request, work, recording, tools)
     finally:
         if work:
             files.remove_folder(work)
 
 
-class HeldCommand:
-    """A command that is held before it starts, so that both recorders see all of it.  A shell waits on a pipe, and then
-    executes the command.  If we are killed, the pipe closes and the shell exits."""
-
-    def __init__(self, command: Sequence[str], tools: pipeline.Tools, stdout: int | None = None):
-        """Raises Failure if the command cannot be executed."""
-        if not shutil.which(command[0], path=tools.users.get("PATH", os.defpath)):
-            is_there = "/" in command[0] and os.path.exists(command[0])
-            raise Failure(f"{command[0]}: {os.strerror(errno.EACCES if is_there else errno.ENOENT)}", 126 if is_there else 127)
-        reading, self._gate = os.pipe()
-        with pipeline.shell_descriptor(reading) as number:
-            words = pipeline.in_shell(f'read -r _ <&{number} || exit {OWN_FAILURE}; unset {pipeline.PROGRAM_STDERR}; exec "$@" {number}<&-',
-                                      command, tools.users)
-            with pipeline.program_stderr(tools.users) as stderr:
-                self._process = tools.start(words, as_user=True, stdout=stdout, stderr=stderr)
-        os.close(reading)
-        self.pid = self._process.pid
-
-    def go(self) -> None:
-        """Starts the command."""
-        try:
-            write_all(self._gate, b"\n")
-        except BrokenPipeError:
-            pass  # a signal has ended the shell; end() returns its status
-        self._close_gate()
-
-    def _close_gate(self) -> None:
-        if self._gate >= 0:
-            os.close(self._gate)
-            self._gate = -1
-
-    def end(self, limit: Sequence[str], is_stopped: bool) -> int:
-        """Waits for the command, and returns its status as a shell does.  If the time is over, sends it SIGTERM, like pe-record,
-        and returns 0.  If the recording was stopped by a signal, the command has a second to end by itself."""
-        self._close_gate()
-        try:
-            self._process.wait((_GRACE_S if is_stopped else 0) if limit or is_stopped else None)
-            return pipeline.wait_for(self._process)
-        except subprocess.TimeoutExpired:
-            self._process.terminate()
-        pipeline.wait_for(self._process)
-        if limit and limit[0] and not is_stopped:
-            say(f"stopped the command after {limit[1]} s (-d)")
-        return 0
-
-    def ended_by(self) -> int:
-        """Returns the signal that ended the command; 0 if none did."""
-        return max(0, -(self._process.returncode or 0))
+def record(request: Request, stream: str, tools: pipeline.Tools) -> tuple[recorder.Recording, str]:
+    """Records CPU time and waits into one stream.  Returns also the messages of the recorder."""
+    words = ["pe-record", "--engine", "best", "-e", "cpu,waits", "-F", request.hz, *request.target.limit,
+             *(["-q"] if request.output.is_quiet else ["-v"] if request.is_verbose else []), "-o", stream]
+    with files.scratch() as said, pipeline.separate_messages(tools):
+        recording = recorder.run(tools, words, request.target, request.output, stderr=said)
+        said.seek(0)
+        return recording, text_of(said.read())
 
 
-def record_and_write(request: Request, work: str, tools: pipeline.Tools) -> int:
-    """Records the target into the folder `work`, and writes the output."""
-    try:
-        ran = record(request, work, tools)
-    except NoWaits as why:
-        # A folder that is kept has both recordings.  The engine does not record the whole system.
-        if request.keep or request.target.options[:1] == ["-a"]:
-            raise
-        ran = record_all_time(request, work, tools, str(why))
-    if not request.keep:
-        with outputs.keeping(work, _STREAMS):
-            return write(request, work, ran, work, tools)
-    for stream in _STREAMS:
-        os.rename(os.path.join(work, stream), os.path.join(request.keep, stream))
-    return write(request, request.keep, ran, work, tools)
+def is_without_bpf(recording: recorder.Recording) -> bool:
+    """Did the recorder fail before the command started, for a reason that other engines may not have?"""
+    return (recording.summaries[0].texts.get("result") in ("denied", "failed") and not recording.is_interrupted
+            and recording.status not in _NOT_EXECUTED)
 
 
-def write(request: Request, streams: str, ran: Recording, work: str, tools: pipeline.Tools) -> int:
-    """Writes the output from the recordings in the folder `streams`.  Returns the status of the command, or our own."""
-    output = request.output
-    folded = os.path.join(work, "stacks.folded")
+def write(request: Request, work: str, recording: recorder.Recording, tools: pipeline.Tools) -> int:
+    """Writes the output from the stream in the folder `work`.  Returns the status of the command, or our own."""
+    stream, output, status = os.path.join(work, STREAM), request.output, recording.status
+    if status and not request.target.command and status != _USAGE:
+        status = OWN_FAILURE  # the recorder failed: no program has a status
+    if not os.path.exists(stream) or os.path.getsize(stream) == 0:
+        return status or OWN_FAILURE
+    with outputs.keeping(work, [STREAM]):
+        if recording.summaries[0].is_empty or not write_stacks(request, work, tools):
+            say(f"{output.path}: not written: nothing was recorded")
+            return status or OWN_FAILURE
+    if request.keep:
+        for name in (STREAM, "stacks.folded"):
+            os.rename(os.path.join(work, name), os.path.join(request.keep, name))
+    return status if request.target.command else 0
+
+
+def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
+    """Writes the output and prints the summary.  Returns whether there was anything to write.  Raises Failure."""
+    stream, named, folded, waits = (os.path.join(work, name) for name in (STREAM, "named.pe", "stacks.folded", "reasons.folded"))
+    output, fold = request.output, ["stackfold", "--annotate", *request.root]
     with files.scratch() as said:
-        sources = {stream: ["pe-symbolize", os.path.join(streams, stream)] for stream, summary in zip(_STREAMS, ran.summaries) if not summary.is_empty}
-        is_folded = fold(sources, folded, tools, said, request.root) == 0
-        outputs.forward(said, not (output.is_quiet and is_folded))
-    if not is_folded:
+        made = [pipeline.draw(tools, path, [stage], said) for path, stage in (
+            (named, ["pe-symbolize", stream]), (folded, [*fold, named]), (waits, [*fold, "-q", "--event", "offcpu", named]))]
+        outputs.forward(said, not output.is_quiet or any(made))
+    if any(made):
         raise Failure(f"{output.path}: not written")
-    is_split = len(ran.summaries) > 1
-    look = ["--colors", "hotcold" if is_split else "kind", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
-            f"time on CPU {'and' if is_split else 'or'} waiting, summed over threads", folded]
-    # The text is folded already.
-    stages = [["flamesvg", *look]] if output.form == "svg" else [["cat", folded]] if output.form == "folded" else [output.fold(folded)]
-    is_written = (output.form != "folded" or bool(sources)) and outputs.write(tools, output, stages)  # text is not made of nothing
-    if not is_written:
-        say(f"{output.path}: not written: nothing was recorded")
-    if request.keep and is_written:
-        os.rename(folded, os.path.join(request.keep, "stacks.folded"))
-    return ran.status if is_written else ran.status or OWN_FAILURE
+    # The messages about the stream have been printed.
+    look = ["--colors", "hotcold", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
+            "time on CPU and waiting, summed over threads"]
+    stages = {"svg": [[*fold, "-q", "--mark-waits", "--every", STEP, named], ["flamesvg", *look]], "folded": [["cat", folded]], "pe": [["cat", named]]}
+    is_written = outputs.write(tools, output, stages.get(output.form, [[*output.fold("-q"), named]]))
+    if is_written and not output.is_quiet:
+        for line in summary(dict(facts_of(folded)), reasons(waits, tools)):
+            say(line)
+    return is_written
 
 
-def record_all_time(request: Request, work: str, tools: pipeline.Tools, why: str) -> Recording:
-    """Records running and waiting together, by wall clock, for users without privileges.  Raises Failure."""
-    for stream in _STREAMS:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(os.path.join(work, stream))
-    if not request.output.is_quiet:
-        say(f"sampling all time by pe-record --engine ptrace --clock wall, so the graph does not tell running from waiting: {why}")
-    stream = os.path.join(work, "on.pe")
-    hz = _RUNNING_HZ if request.hz == _COMMAND_HZ else request.hz  # a thread that sleeps has samples, too
-    ran = cpu_time.run(cpu_time.Request(request.target, request.output, ["--clock", "wall", "-F", hz], engine="ptrace", is_verbose=request.is_verbose),
-                       stream, tools)
-    if not has_begun(work, "on") or ran.status and not request.target.command:
-        raise Failure(f"not recorded{files.why_not_written(work)}", ran.status if ran.status == _USAGE else None)
-    return ran
+def facts_of(folded: str) -> Iterator[tuple[str, str]]:
+    """Yields the facts at the start of folded text."""
+    with open(folded, "rb") as file:
+        for line in file:
+            fact = _FACT.fullmatch(text_of(line.rstrip(b"\n")))
+            if not fact:
+                return
+            yield fact[1], fact[2]
 
 
-def record(request: Request, work: str, tools: pipeline.Tools) -> Recording:
-    """Runs both recorders until the target ends, the time is over or Ctrl-C is typed.  Raises Failure if one of them fails."""
-    target = request.target
-    recorders: list[Recorder] = []
-    arrived = recorder.go_on(recorders)
-    held = HeldCommand(target.command, tools, request.output.program_stdout) if target.command else None
-    try:
-        options = [*target.limit, *(["-p", str(held.pid)] if held else target.options), *(["-v"] if request.is_verbose else [])]
-        for words, stream in ((["pe-record", "--engine", "best", "-e", "cpu-clock", "-F", request.hz], "on"), (["offcpu"], "off")):
-            command = [*words, *options, "-o", os.path.join(work, f"{stream}.pe")]
-            tools.show([command])
-            with files.create(os.path.join(work, f"{stream}.txt")) as said:
-                recorders.append(recorder.start(tools, command, stderr=said))
-        # Each recorder writes the head of its stream once it is recording.  If one fails, the other may have a better reason.
-        while any(each.process.poll() is None and not has_begun(work, stream) for stream, each in zip(("on", "off"), recorders)):
-            time.sleep(_LOOK_S)
-        on_denied, off_denied = (each.process.poll() is not None and each.summary.is_denied for each in recorders)
-        # pe-record has tried all engines for a running process; a command could still sample itself.
-        if _NO_STACKS in messages_of(work, "off") or off_denied and (target.command or not on_denied):
-            raise NoWaits("the kernel provides no stacks of waits here: run it as root, with CAP_PERFMON, or with "
-                          "sysctl kernel.perf_event_paranoid=1")
-        if held and arrived:
-            raise Failure("stopped before the command started", 128 + arrived[0])
-        if held and all(each.process.poll() is None for each in recorders):
-            held.go()
-        wait_for_recorders(recorders, request, work)
-        pipeline.stop_listening(tools)
-        status = held.end(target.limit, bool(arrived)) if held else 0
-        if held and held.ended_by() and status and not arrived and not request.output.is_quiet:
-            say(signal_text(target.command[0], held.ended_by()))
-        return Recording(status, bool(arrived), [each.summary for each in recorders])
-    finally:
-        for each in recorders:
-            if each.process.poll() is None:
-                each.process.terminate()
-                each.process.wait()
-        if held:
-            held.end(["", "0"], False)
+def reasons(folded: str, tools: pipeline.Tools) -> list[str]:
+    """Returns what threads waited for longest, from the folded stacks of waits: "audit_append: lock 8.300 s"."""
+    statuses, text = tools.read([["stacktop", "--json", "--top", _REASONS, folded]])
+    rows = json.loads(text_of(text))["lines"] if statuses == [0] else []
+    return [f"{row['name']} {float(row['self']) / 1e6:.3f} s" for row in rows if row["self"]]
 
 
-def signal_text(command: str, number: int) -> str:
-    """Describes the end of a command by a signal as the recorders do."""
-    try:
-        name = f" ({signal.Signals(number).name})"
-    except ValueError:  # a real-time signal
-        name = ""
-    return f"'{command}' killed by signal {number}{name}"
-
-
-def wait_for_recorders(recorders: Sequence[Recorder], request: Request, work: str) -> None:
-    """Waits for both recorders, and prints their messages.  If one fails, ends the other, and raises Failure."""
-    running = list(recorders)
-    while running:
-        time.sleep(_LOOK_S)
-        for each in [each for each in running if each.process.poll() is not None]:
-            running.remove(each)
-            if not each.summary.is_whole:
-                for other in running:
-                    other.process.terminate()
-    failed = [each for each in recorders if not each.summary.is_whole]
-    # It is no news that a target only runs or only waits.
-    hides_nothing = failed or request.is_verbose or all(each.summary.is_empty for each in recorders)
-    if failed or not request.output.is_quiet:
-        lines: list[str] = []
-        for stream, each in zip(("on", "off"), recorders):
-            said = messages_of(work, stream).splitlines(keepends=True) if each in failed or not failed else []
-            lines += each.summary.without_text(said) if each.summary.is_empty and not hides_nothing else said
-        say_lines(outputs.once(lines))
-    if failed:
-        is_usage = any(each.process.returncode == _USAGE for each in failed)
-        raise Failure(f"not recorded{files.why_not_written(work)}", _USAGE if is_usage else None)
-
-
-def has_begun(work: str, stream: str) -> bool:
-    """Has the recorder written anything to the stream?"""
-    try:
-        return os.path.getsize(os.path.join(work, f"{stream}.pe")) > 0
-    except OSError:
-        return False
-
-
-def messages_of(work: str, stream: str) -> str:
-    """Returns what the recorder of a stream has printed so far."""
-    with open(os.path.join(work, f"{stream}.txt"), "rb") as file:
-        return text_of(file.read())
-
-
-def fold(sources: Mapping[str, Sequence[str]], folded: str, tools: pipeline.Tools, said: BinaryIO, root: Sequence[str] = ()) -> int:
-    """Folds the streams into one file, in microseconds, with the root frames of these options.  `sources` are the commands that
-    print them with symbols.  Messages go to the file `said`.  Returns 0 if all was written."""
-    failed = 0
-    with files.create(folded) as out:
-        out.write(b"# unit: us\n")
-        # Frames of waits are marked, except roots: running and waiting are drawn side by side under the same thread.
-        for stream, how, convert in (("on.pe", ["--weight", "period"], in_microseconds), ("off.pe", ["--mark-waits"], unchanged)):
-            if stream not in sources:
-                continue
-            stages = [sources[stream], ["stackfold", *how, *root, "-"]]
-            tools.show(stages)
-            running = tools.start_all(stages, stdout=subprocess.PIPE, stderr=said)
-            try:
-                with running[-1].stdout as lines:
-                    for line in lines:
-                        if line.endswith(b"\n"):  # stackfold was killed in the middle of the last line: its status says so
-                            out.write(convert(*line[:-1].rsplit(b" ", 1)))
-            finally:
-                failed |= any([pipeline.wait_for(process) for process in running])
-    return failed
-
-
-def in_microseconds(stack: bytes, count: bytes) -> bytes:
-    """Converts a line of folded text from nanoseconds to microseconds."""
-    return b"%s %.0f\n" % (stack, float(count) / 1000)
-
-
-def unchanged(stack: bytes, count: bytes) -> bytes:
-    """Returns a line of folded text."""
-    return b"%s %s\n" % (stack, count)
+def summary(facts: Mapping[str, str], largest: Sequence[str]) -> list[str]:
+    """Returns the lines about the times of a recording."""
+    times = ", ".join(f"{name} {facts[key]}" for key, name in _TIMES.items() if key in facts)
+    wall = f"wall time {facts['elapsed']}; " if "elapsed" in facts else ""
+    return [*([f"{wall}all threads: {times}"] if times else []),
+            *([f"parallelism: {facts['parallelism']}"] if "parallelism" in facts else []),
+            *([f"longest waits: {', '.join(largest)}"] if largest else [])]

@@ -8,7 +8,7 @@ import subprocess
 import time
 from typing import BinaryIO, Iterator, NamedTuple, Sequence
 
-from stackpipe import files, heap, outputs, pipeline, record, recorder, targets, waits
+from stackpipe import files, heap, outputs, pipeline, record, recorder, targets, two_recordings
 from stackpipe.runs import modes, report
 from stackpipe.messages import Failure, UsageError, bytes_of, count_of, print_out, printable, say, say_lines, text_of, write_all
 from stackpipe.runs.profile_run import Settings, need
@@ -206,7 +206,7 @@ def run_recorders(making: Making, output: outputs.Output) -> recorder.Recording:
     mode, draft, tools, target = making.mode, making.draft, making.tools, making.target
     stream = draft.path("raw.pe")
     if mode.recorder == "hotcold":
-        return waits.record(waits.Request(target, output, str(mode.hz), ""), draft.folder, tools)
+        return two_recordings.record(two_recordings.Request(target, output, str(mode.hz), ""), draft.folder, tools)
     if mode.recorder == "malloctrace":
         return heap.trace(target, stream, output, tools)
     if mode.recorder == "offcpu":
@@ -258,7 +258,7 @@ def derive(making: Making, recording: recorder.Recording) -> None:
         write_stage(making, named, [["pe-symbolize", draft.path(raw)], ["gzip", "-1"]])
     if mode.recorder != "hotcold":
         fold(making, "stacks.folded", [])
-    elif waits.fold({raw: ["gzip", "-dc", "--", draft.path(named)] for (raw, named), summary in zip(mode.streams.items(), recording.summaries)
+    elif two_recordings.fold({raw: ["gzip", "-dc", "--", draft.path(named)] for (raw, named), summary in zip(mode.streams.items(), recording.summaries)
                      if not summary.is_empty}, draft.path("stacks.folded"), making.tools, draft.said):
         raise NotWritten
     draw(making, "stacks", "flame", f"{draft.stamp}, {mode.name}")
