@@ -227,3 +227,38 @@ test('only the last of two windows counts, and matches are of the window', async
   await page.keyboard.press('n');
   assert.equal((await state()).get('p'), null);
 });
+
+// In 30 steps, a thread runs, and another waits for a lock and then sleeps.
+const WAITS = Array.from({ length: 30 }, (_, step) => {
+  const time = `@${Math.floor(step / 10)}.${step % 10}00`;
+  return `${time};main;work 100000\n${time};main;rest;${step < 10 ? '[lock]_[o]' : '[sleep]_[o];[still waiting]_[o]'} 300000\n`;
+}).join('');
+
+test('a map with waits is a row of bars, which are divided by kind', async () => {
+  await open(WAITS);
+  const legend = () => page.locator('#times .caption > span').allTextContents();
+  assert.deepEqual((await legend()).slice(1), [' on CPU', ' lock', ' sleep']);
+  assert.match((await legend())[0], /^Over time; a bar is 100 ms\./);
+  const box = await page.locator('#timemap').boundingBox();
+  const bar = box.width / 30;
+  // From the bottom: a quarter on a CPU, the rest waiting, in the colours of the legend.
+  const colors = await page.evaluate(([x, later]) => {
+    const map = document.querySelector('#timemap');
+    const { data } = map.getContext('2d').getImageData(0, 0, map.width, map.height);
+    const ratio = map.width / map.offsetWidth;
+    const at = (left, up) => {
+      const pixel = 4 * (Math.floor((80 - up) * ratio) * map.width + Math.floor(left * ratio));
+      return [...data.slice(pixel, pixel + 3)].join();
+    };
+    return [at(x, 10), at(x, 40), at(later, 10), at(later, 40)];
+  }, [bar * 2.5, bar * 20.5]);
+  const marks = await page.locator('#times .mark').evaluateAll((squares) => squares.map((square) => getComputedStyle(square).backgroundColor.replace(/[^0-9,]/g, '')));
+  assert.deepEqual(colors, [marks[0], marks[1], marks[0], marks[2]]);
+  await page.mouse.move(box.x + bar * 2.5, box.y + 40);
+  assert.match(await text('details'), /^0\.2 s to 0\.3 s: .* \(on CPU 25 %, lock 75 %\)$/);
+});
+
+test('a thread with the name of a wait is no wait', async () => {
+  await open(TIMED.replaceAll('main;', '[lock];'));
+  assert.equal(await page.locator('#times .mark').count(), 0);
+});

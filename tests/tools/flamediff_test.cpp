@@ -467,4 +467,17 @@ BOOST_AUTO_TEST_CASE(counts_of_wholly_different_profiles_are_conserved) {
              boost::test_tools::tolerance(0.001));
 }
 
+BOOST_AUTO_TEST_CASE(from_time_of_threads_to_time_on_the_clock_it_says_what_that_means) {
+  const std::string facts = "# unit: us\n", elapsed = facts + "# weight: elapsed\n";
+  const std::string meaning =
+      "time of threads before, time on the clock after: what grew does not run in parallel";
+  const auto r =
+      flamediff({}, facts + "main;a 100\nmain;b 400\n", elapsed + "main;a 100\nmain;b 100\n");
+  BOOST_TEST(r.status == 0);
+  BOOST_TEST(contains(r.err, "flamediff: " + meaning + "\n"));
+  BOOST_TEST(contains(r.out, meaning + "</text>"));
+  BOOST_TEST(!contains(flamediff({}, elapsed + "a 1\n", elapsed + "a 2\n").err, meaning));
+  BOOST_TEST(!contains(flamediff({}, elapsed + "a 1\n", facts + "a 2\n").err, meaning));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

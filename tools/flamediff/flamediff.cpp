@@ -42,6 +42,8 @@ std::string doubt_text(const Comparison& comparison, const Options& options) {
 void report_input(const Profiles& profiles, const std::string& doubt, const Io& io) {
   for (const std::string& message : profiles.messages)
     io.note(message);
+  if (!profiles.meaning.empty())
+    io.note(profiles.meaning);
   if (profiles.all.tree.saturated())
     io.report("the counts overflow 64 bits: shares are wrong");
   if (!doubt.empty())
@@ -65,6 +67,8 @@ int compare_and_write(Options options, Io& io) {
     io.report(kNoStacks);
     return kUsage;
   }
+  if (!profiles.meaning.empty() && options.page.subtitle.empty())
+    options.page.subtitle = profiles.meaning;
   const std::string doubt = doubt_text(comparison, options);
   report_input(profiles, options.fail_over ? "" : doubt, io);
   if (options.output == Form::kText)

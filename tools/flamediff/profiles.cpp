@@ -221,6 +221,16 @@ std::string join_units(std::span<const std::string> units, const Options& option
   return *known;
 }
 
+namespace {
+
+/// Do the counts divide the time on the clock (stackfold --weight elapsed)?
+bool is_elapsed(std::span<const folded::Fact> facts) {
+  const auto weight = std::ranges::find(facts, "weight", &folded::Fact::key);
+  return weight != facts.end() && weight->value == "elapsed";
+}
+
+}  // namespace
+
 Profiles read_profiles(const Options& options, int stdin_fd) {
   const folded::FrameRewriter rewriter("strip", options.strip, options.cuts_build_details);
   painting::TreeBuilder::Rename rename;
@@ -231,6 +241,7 @@ Profiles read_profiles(const Options& options, int stdin_fd) {
   std::vector<std::string> files = options.before;
   files.insert(files.end(), options.after.begin(), options.after.end());
   std::vector<std::string> units;
+  bool is_of_threads = true, is_of_clock = true;  // the profiles before; those after
   for (std::size_t i = 0; i < files.size(); ++i) {
     folded::FoldedReader reader(std::span<const std::string>(files).subspan(i, 1), stdin_fd);
     while (const auto line = reader.next())
@@ -238,7 +249,12 @@ Profiles read_profiles(const Options& options, int stdin_fd) {
     if (reader.malformed().count > 0)
       profiles.messages.push_back(reader.malformed().describe());
     units.push_back(stated_unit(reader.facts()));
+    bool& is_so = i < options.before.size() ? is_of_threads : is_of_clock;
+    is_so = is_so && is_elapsed(reader.facts()) == (i >= options.before.size());
   }
+  if (is_of_threads && is_of_clock)
+    profiles.meaning =
+        "time of threads before, time on the clock after: what grew does not run in parallel";
   profiles.unit = join_units(units, options, profiles.messages);
   profiles.all = std::move(builder).finish_union(files.size());
   if (options.cuts_build_details)

@@ -58,6 +58,7 @@ struct Profiles {
   painting::ProfileUnion all;         ///< first the profiles before, next those after
   std::vector<std::string> messages;  ///< skipped lines, a message for each file; joined frames
   std::string unit;                   ///< of all counts; empty if no file states one
+  std::string meaning;  ///< of differences, if they are of other things than usually; or empty
 };
 
 /// Returns the unit that the facts of a file state; empty if they state none.  stackfold names

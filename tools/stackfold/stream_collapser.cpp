@@ -194,7 +194,7 @@ void StreamFacts::observe(const stream::Record& record, const stream::Session& s
 }
 
 std::string StreamFacts::text(const StreamReport& report, const stream::Session& session,
-                              bool takes_all_time) const {
+                              bool takes_all_time, bool is_elapsed) const {
   std::string text;
   const auto add = [&text](std::string_view key, std::string_view value) {
     folded::append_fact(text, key, value);
@@ -216,6 +216,8 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
     times_.append_to(text);
   if (report.unit != "samples")
     add("unit", report.unit);
+  if (is_elapsed)
+    add("weight", "elapsed");
   add("samples", plural(report.folded_samples, "sample"));
   add("lost", plural(report.counts.lost, "sample"));
   if (const auto walked = report.complete_stacks + report.incomplete_stacks; walked > 0)
@@ -280,7 +282,8 @@ StreamReport StreamCollapser::fold() {
     unit_ = "us";
   }
   report.unit = unit_;
-  report.facts = facts_.text(report, stacks_.session(), takes_all_time(report));
+  report.facts =
+      facts_.text(report, stacks_.session(), takes_all_time(report), elapsed_.has_value());
   return report;
 }
 

@@ -143,7 +143,7 @@ class StreamFacts {
   /// Returns the lines of the facts that the stream has.  `takes_all_time`: all that threads did
   /// was folded, or what that took on the clock.
   [[nodiscard]] std::string text(const StreamReport& report, const stream::Session& session,
-                                 bool takes_all_time) const;
+                                 bool takes_all_time, bool is_elapsed) const;
 
  private:
   std::string command_, host_, version_;

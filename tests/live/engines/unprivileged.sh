@@ -26,7 +26,7 @@ at_least 'waits: microseconds in nanosleep' 400000 "$(awk '/^sleep;.*nanosleep/ 
 mkdir -m 777 "$dir/w/keep"
 waits --keep "$dir/w/keep" -o "$dir/w/kept.svg" -- true; expect 'waits, streams wanted: status' 125 $?
 waits -a -d 0.1 -o "$dir/w/all.svg"; expect 'waits of the whole system: status' 125 $?
-grep -Eqx 'stackpipe: not recorded: --event waits needs the bpf engine: .*; need root, or CAP_BPF and CAP_PERFMON' "$dir/err" ||
+grep -Eqx 'stackpipe: not recorded: .*--event waits needs the bpf engine: .*; need root, or CAP_BPF and CAP_PERFMON' "$dir/err" ||
   fail "waits of the whole system: $(cat "$dir/err")"
 # With stacks of waits, there are two recordings, and the graph tells running from waiting.
 echo 1 >/proc/sys/kernel/perf_event_paranoid
