@@ -41,7 +41,7 @@ class Engines(unittest.TestCase):
 
 
 class Summary(unittest.TestCase):
-    FACTS = {"command": "x", "elapsed": "2.000 s", "on-cpu": "1.500 s", "io": "0.250 s", "parallelism": "1.50 threads while any ran, 0.75 over all time"}
+    FACTS = {"command": "x", "sleep": "0.000 s", "elapsed": "2.000 s", "on-cpu": "1.500 s", "io": "0.250 s", "parallelism": "1.50 threads while any ran, 0.75 over all time"}
 
     def test_has_the_times_that_are_known(self):
         self.assertEqual(waits.summary(self.FACTS, ["f: I/O 0.250 s"]), [

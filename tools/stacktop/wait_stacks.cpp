@@ -30,7 +30,8 @@ bool has_mark(std::string_view frame, std::string_view letters) {
 int rank_of_code(std::string_view frame) {
   if (frame.empty() || frame.starts_with('[') || has_mark(frame, "k"))
     return 0;
-  return has_mark(frame, "sj") ? 3 : has_mark(frame, "l") ? 1 : 2;
+  // A function that ended in a jump may be of a library.
+  return has_mark(frame, "sj") ? 3 : has_mark(frame, "lt") ? 1 : 2;
 }
 
 void split(std::string_view stack, std::vector<std::string_view>& frames) {
@@ -44,10 +45,9 @@ void split(std::string_view stack, std::vector<std::string_view>& frames) {
   }
 }
 
-/// The marks of functions that were inlined, or ended in a jump, do not show whose code they are:
-/// that of their callers.
+/// The mark of an inlined function does not show whose code it is: that of its caller.
 int rank_of(std::span<const std::string_view> frames, std::size_t at) {
-  while (at > 1 && has_mark(frames[at], "it"))
+  while (at > 1 && has_mark(frames[at], "i"))
     --at;
   return rank_of_code(frames[at]);
 }

@@ -33,7 +33,21 @@ check command "$dir/kept/stacks.folded"
 xmllint --noout "$dir/a.svg" || fail 'not well-formed'
 for text in 'on CPU' 'waiting' 'sleep' ' us, ' 'class="times"'; do grep -q "$text" "$dir/a.svg" || fail "not in the picture: $text"; done
 expect 'what is kept' 'stacks.folded waits.pe' "$(cd "$dir/kept" && echo *)"
+# The summary has the times that the program knows: it ran in one thread, so its CPU time is exact, too.
+summary() { sed -n "s/^[a-z]*: wall time .* $1 \([0-9.]*\) s.*/\1/p" "$dir/err"; }
+at_least 'summary: CPU time' 0.4 "$(summary CPU)"
+at_least 'summary: sleep' 0.6 "$(summary sleep)"
+grep -qE '^hotcold: parallelism: 1\.00 threads while any ran, 0\.[0-9]* over all time$' "$dir/err" || fail 'no parallelism'
+grep -qE '^hotcold: longest waits: .*: .* [0-9]*\.[0-9]{3} s' "$dir/err" || fail 'no longest waits'
 [ "$failed" = 0 ] || cat "$dir/err"
+
+# A stream has names; a table of it has the program's functions, with both of their times.
+"$PE_SCRIPTS/stackpipe" waits -q -o "$dir/s.pe" -- "$python" "$dir/mixed" 0 2>"$dir/err" || fail "a stream: $(cat "$dir/err")"
+"$PE_SCRIPTS/stackpipe" top -n 0 "$dir/s.pe" >"$dir/table"
+grep -q ' on CPU *waiting  function$' "$dir/table" || fail 'no column of waits'
+grep -q ' rest: sleep$' "$dir/table" || fail "no wait of the script: $(head -5 "$dir/table")"
+"$PE_SCRIPTS/stackpipe" record --elapsed -q -o "$dir/clock.svg" -- "$python" "$dir/mixed" 0 || fail 'record --elapsed'
+grep -q 'class="times"' "$dir/clock.svg" || fail 'record --elapsed: no timeline'
 
 "$python" "$dir/mixed" 0 &
 "$PE_SCRIPTS/hotcold" -d 2 "$dir/b.svg" -p $! 2>"$dir/err"; expect 'a process' 0 $?

@@ -49,7 +49,7 @@ grep -q "^bash $dir/many.sh A;" "$dir/command.folded" || fail 'no waits of A'
 "$PE_SCRIPTS/stackpipe" record -q --root tree -o "$dir/r.folded" -- "$@" || fail 'stackpipe record'
 grep -q "^$both [AB];" "$dir/r.folded" || fail 'no tree by stackpipe record'
 "$PE_SCRIPTS/stackpipe" waits -q --root tree -o "$dir/w.folded" -- "$@" || fail 'stackpipe waits'
-grep -q "^$both [AB];.*_\[o\];" "$dir/w.folded" || fail 'no tree by stackpipe waits'
+grep -q "^$both [AB];.*_\[o\] " "$dir/w.folded" || fail 'no tree by stackpipe waits'
 ! grep -q '^[^;]*_\[o\];' "$dir/w.folded" || fail 'roots have marks of waits'
 "$PE_SCRIPTS/stackpipe" record --root parent -o "$dir/n.folded" -- touch "$dir/ran" 2>"$dir/err"
 expect 'status of a wrong value' 2 $?

@@ -24,6 +24,7 @@ _NOT_EXECUTED = (126, 127)
 #: The times of threads: their facts (stackfold(1)), and their names here.
 _TIMES = {"on-cpu": "CPU", "ready": "ready", "lock": "lock", "io": "I/O", "sleep": "sleep", "page-fault": "page faults",
           "child": "child processes", "other-wait": "other"}
+_NONE = "0.000 s"
 _REASONS = "3"
 _FACT = re.compile(r"# ([a-z0-9-]+): (.*)")
 
@@ -138,7 +139,7 @@ def reasons(folded: str, tools: pipeline.Tools) -> list[str]:
 
 def summary(facts: Mapping[str, str], largest: Sequence[str]) -> list[str]:
     """Returns the lines about the times of a recording."""
-    times = ", ".join(f"{name} {facts[key]}" for key, name in _TIMES.items() if key in facts)
+    times = ", ".join(f"{name} {facts[key]}" for key, name in _TIMES.items() if facts.get(key, _NONE) != _NONE)
     wall = f"wall time {facts['elapsed']}; " if "elapsed" in facts else ""
     return [*([f"{wall}all threads: {times}"] if times else []),
             *([f"parallelism: {facts['parallelism']}"] if "parallelism" in facts else []),
