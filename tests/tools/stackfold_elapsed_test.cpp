@@ -1,6 +1,8 @@
 // stackfold of a recording of CPU time and waits: elapsed time over time, and its facts.
 // SPDX-License-Identifier: MIT
 #include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +72,24 @@ BOOST_AUTO_TEST_CASE(each_step_has_the_time_that_passed_in_it) {
              "@0.000;p 100000\n@0.100;p 50000\n@0.100;q 50000\n@0.200;p;[sleep] 100000\n"
              "@0.300;p 50000\n@0.300;p;[sleep] 50000\n");
   BOOST_TEST(r.err == "");
+}
+
+// The recorder sums up waits that took turns, and each sum is drawn up to its end.
+BOOST_AUTO_TEST_CASE(a_step_has_no_more_waits_than_it_has_time) {
+  Recording all;
+  all.add(kCpuId, 50, 50, 1).add(kSilenceId, 399, 149, kSleep).add(kSilenceId, 400, 201, kSleep, 2);
+  const auto r = fold(all.whole(400), {"--weight", "elapsed", "--every", "100ms"});
+  std::map<std::string, double> steps;
+  double sum = 0;
+  for (std::size_t at = 0, end = 0; (end = r.out.find('\n', at)) != r.out.npos; at = end + 1) {
+    const double us = std::stod(r.out.substr(r.out.rfind(' ', end) + 1));
+    steps[r.out.substr(at, r.out.find(';', at) - at)] += us;
+    sum += us;
+  }
+  BOOST_TEST(steps.size() == 4U);
+  for (const auto& [step, us] : steps)
+    BOOST_TEST(std::abs(us - 100'000) < 1, step);
+  BOOST_TEST(std::abs(sum - 400'000) < 0.001);
 }
 
 BOOST_AUTO_TEST_CASE(the_steps_add_up_to_the_time_of_the_recording) {

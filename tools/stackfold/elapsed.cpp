@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
+#include "stackfold/elapsed_steps.h"
 
 namespace pe::fold {
 namespace {
@@ -44,30 +45,10 @@ void add_part(folded::FoldedCounts& counts, std::span<const folded::FrameId> sta
     counts.add(stack, {.whole = part.ns});
 }
 
-/// Adds the counts of each step to `counts`, scaled so that they add up to `ns`.
-void add_scaled(folded::FoldedCounts& from, std::uint64_t ns, folded::FoldedCounts& counts) {
-  folded::Timeline& steps = *from.timeline();
-  std::vector<std::uint32_t> ranks(from.size());
-  std::iota(ranks.begin(), ranks.end(), 0U);
-  double sum = 0;
-  steps.visit(ranks, [&](auto, auto, folded::Count count) { sum += count.as_double(); });
-  // The sums are rounded, not the parts: so no rest is left, in the same order at the latest.
-  double reached = 0;
-  std::uint64_t given = 0;
-  steps.visit(ranks, [&](std::int32_t step, folded::StackId stack, folded::Count count) {
-    reached += count.as_double();
-    const double until = reached / sum * static_cast<double>(ns);
-    const std::uint64_t whole =
-        reached >= sum || until >= static_cast<double>(ns) ? ns : static_cast<std::uint64_t>(until);
-    counts.add_at(steps.start_of(step), from.frames_of(stack),
-                  counts.timeline()->count_of(whole - std::min(whole, given)));
-    given = std::max(given, whole);
-  });
-}
-
 }  // namespace
 
 void ElapsedTime::divide(std::uint64_t step_ns) {
+  step_ns_ = step_ns;
   running_.set_timeline(folded::Timeline(step_ns, 1));
   silent_.set_timeline(folded::Timeline(step_ns, 1));
 }
@@ -95,16 +76,33 @@ void ElapsedTime::add_silence(std::span<const folded::FrameId> stack, Part part)
 }
 
 void ElapsedTime::add_steps_to(folded::FoldedCounts& counts) {
+  const auto add = [&](const std::vector<TimeInStep>& times, const folded::FoldedCounts& of) {
+    for (const TimeInStep& time : times)
+      counts.add_at(silent_.timeline()->start_of(time.step), of.frames_of(time.stack),
+                    counts.timeline()->count_of(time.ns));
+  };
   const double silent = sum_of(silent_);
   const std::uint64_t silent_ns =
       silent < static_cast<double>(whole_.ns) ? static_cast<std::uint64_t>(silent) : whole_.ns;
-  add_scaled(silent_, silent_ns, counts);
   const std::uint64_t left_ns = whole_.ns - silent_ns;
   const folded::FrameId unsampled[] = {unsampled_};
-  if (sum_of(running_) > 0)
-    add_scaled(running_, left_ns, counts);
-  else if (left_ns > 0)
+  std::unordered_map<std::int32_t, std::uint64_t> busy_ns;  // by step
+  if (sum_of(running_) > 0) {
+    const auto times = scaled_steps(running_, left_ns);
+    for (const TimeInStep& time : times)
+      busy_ns[time.step] += time.ns;
+    add(times, running_);
+  } else if (left_ns > 0) {
     counts.add_at(whole_.end_ns, unsampled, counts.timeline()->count_of(left_ns));
+  }
+  const auto room_of = [&](std::int32_t step) {
+    const std::uint64_t end_ns =
+        std::min(silent_.timeline()->start_of(step) + step_ns_, whole_.end_ns);
+    const std::uint64_t ns = end_ns - std::min(end_ns, silent_.timeline()->start_of(step));
+    const auto busy = busy_ns.find(step);
+    return ns - std::min(ns, busy == busy_ns.end() ? 0 : busy->second);
+  };
+  add(spread_back(scaled_steps(silent_, silent_ns), silent_.timeline()->first(), room_of), silent_);
 }
 
 void ElapsedTime::add_to(folded::FoldedCounts& counts) {

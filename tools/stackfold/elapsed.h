@@ -53,6 +53,7 @@ class ElapsedTime {
 
   folded::FoldedCounts running_, silent_;  ///< in nanoseconds
   folded::FrameId unsampled_;
+  std::uint64_t step_ns_ = 0;
   Part whole_{.ns = 0};
 };
 

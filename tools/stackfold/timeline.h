@@ -55,6 +55,8 @@ class Timeline {
   using Visit = std::function<void(std::int32_t, StackId, Count)>;
   void visit(std::span<const std::uint32_t> rank_of, const Visit& visit);
 
+  /// The first step that was noted.
+  [[nodiscard]] std::int32_t first() const noexcept { return first_; }
   /// Returns the start of a step.  Only steps that contain a noted time, and those between them,
   /// have one that fits.
   [[nodiscard]] std::uint64_t start_of(std::int32_t step) const;
