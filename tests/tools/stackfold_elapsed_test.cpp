@@ -122,6 +122,12 @@ BOOST_AUTO_TEST_CASE(facts_have_the_times_of_threads_and_the_parallelism) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_time_of_the_recording_is_no_stack) {
+  BOOST_TEST(fold(phases(), {"--event", "silence"}).out == "p;[sleep] 150000\n");
+  BOOST_TEST(fold(phases(), {"--all-events"}).out ==
+             "cpu;p 250000\ncpu;q 100000\noffcpu;p;[sleep] 150000\nsilence;p;[sleep] 150000\n");
+}
+
 // Samples that are missing where threads switch very often do not make a thread faster.
 BOOST_AUTO_TEST_CASE(cpu_time_is_what_is_left_of_the_clock) {
   Recording all;

@@ -334,8 +334,11 @@ void StreamCollapser::mark_wait(std::size_t begin) {
 }
 
 void StreamCollapser::take(const Stacks::Taken& taken) {
-  if (elapsed_ && taken.sample.pid == 0 && taken.event.name == stream::kSilenceEvent)
-    return elapsed_->set_whole({.ns = taken.sample.period, .end_ns = taken.sample.time_ns});
+  if (taken.sample.pid == 0 && taken.event.name == stream::kSilenceEvent) {
+    if (elapsed_)
+      elapsed_->set_whole({.ns = taken.sample.period, .end_ns = taken.sample.time_ns});
+    return;  // the whole recording is no stack
+  }
   if (leaves_out(taken))
     return;
   auto& stack = stack_;
