@@ -207,7 +207,8 @@ TargetActivity::Used TargetActivity::measure() const {
     for (const auto& [tid, before_ns] : *each) {
       const auto status = stream::status_of(tid);
       used.is_stopped = used.is_stopped && status && (status->state == 'T' || status->state == 't');
-      used.has_ended = used.has_ended || !status || status->state == 'Z';
+      used.has_ended = used.has_ended || (each == &processes_ ? stream::has_ended(tid)
+                                                              : !status || status->state == 'Z');
     }
   for (const auto& [pid, before_ns] : children_)
     if (const std::uint64_t ran_ns = since(process_cpu_ns(pid), before_ns); ran_ns > 0) {

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "recording/bpf/mapped_memory.h"
+#include "recording/bpf/read_items.h"
 #include "recording/bpf/target_filter.h"
 #include "recording/refused.h"
 #include "stream/proc/own_rights.h"
@@ -91,25 +92,31 @@ void choose_programs(unwinder& skeleton, const LoadOptions& options) {
   bpf_program__set_autoload(programs.on_switch, is_of_switches);
   bpf_program__set_autoload(programs.on_waking,
                             is_of_switches && (options.max_wakers > 0 || options.with_times));
+  for (bpf_program* of_kernel_lock : {programs.on_lock_wait, programs.on_lock_taken})
+    bpf_program__set_autoload(of_kernel_lock, is_of_switches && options.with_times);
   bpf_program__set_autoload(programs.on_call, is_of_switches && options.with_held);
   bpf_program__set_autoload(programs.on_each_task, is_of_switches);
+  bpf_program__set_autoload(programs.on_earlier_wait, is_of_switches && !options.with_held);
 }
 
 void configure(unwinder& skeleton, const LoadOptions& options) {
   auto& settings = *skeleton.rodata;
-  settings.only_targets = options.only_targets ? 1 : 0;
-  settings.with_kernel_stacks = options.with_kernel_stacks ? 1 : 0;
-  settings.with_kernel_threads = options.with_kernel_threads ? 1 : 0;
-  settings.with_user_stacks = options.with_user_stacks ? 1 : 0;
-  settings.with_scripts = options.with_scripts ? 1 : 0;
-  settings.only_locks = options.only_locks ? 1 : 0;
-  settings.with_held = options.with_held ? 1 : 0;
-  settings.with_times = options.with_times ? 1 : 0;
-  settings.with_wakers = options.max_wakers > 0 ? 1 : 0;
+  settings.only_targets = static_cast<std::uint32_t>(options.only_targets);
+  settings.with_kernel_stacks = static_cast<std::uint32_t>(options.with_kernel_stacks);
+  settings.with_kernel_threads = static_cast<std::uint32_t>(options.with_kernel_threads);
+  settings.with_user_stacks = static_cast<std::uint32_t>(options.with_user_stacks);
+  settings.with_scripts = static_cast<std::uint32_t>(options.with_scripts);
+  const bool has_locks = options.with_locks || options.only_locks;
+  settings.with_locks = static_cast<std::uint32_t>(has_locks);
+  settings.only_locks = static_cast<std::uint32_t>(options.only_locks);
+  settings.with_held = static_cast<std::uint32_t>(options.with_held);
+  settings.with_times = static_cast<std::uint32_t>(options.with_times);
+  settings.with_wakers = options.max_wakers > (has_locks ? 1U : 0U) ? 1 : 0;
   settings.max_wakers = std::clamp<std::uint32_t>(options.max_wakers, 1, kMaxWakers);
   settings.pass_on = options.pass_on;
-  settings.with_reuse = options.with_reuse ? 1 : 0;
-  settings.check_reuse = options.check_reuse ? 1 : 0;
+  settings.each_apart = static_cast<std::uint32_t>(options.each_apart);
+  settings.with_reuse = static_cast<std::uint32_t>(options.with_reuse);
+  settings.check_reuse = static_cast<std::uint32_t>(options.check_reuse);
   settings.min_ns = options.min_ns;
   settings.max_ns = options.max_ns;
   settings.state_mask = options.states;
@@ -125,7 +132,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
                            !is_of_switches || options.with_scripts ? cpus : 1);
   bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
   bpf_map__set_max_entries(skeleton.maps.stack_numbers, blocks / 2 + 1);
-  settings.samples_are_whole = options.with_samples ? 1 : 0;
+  settings.samples_are_whole = static_cast<std::uint32_t>(options.with_samples);
   settings.max_sums = is_of_switches ? options.max_sums : 0;
   bpf_map__set_max_entries(skeleton.maps.sums, settings.max_sums + 1);
   bpf_map__set_max_entries(skeleton.maps.sum_numbers, settings.max_sums + 1);
@@ -165,7 +172,7 @@ class LoadedObject final : public BpfObject {
   void attach_to_counter(int counter, std::uint64_t cookie, CounterKind kind) override;
   void set_weight(std::uint64_t cookie, const HitWeight& weight) override;
   void pause(bool is_paused) override { skeleton_->bss->is_paused = is_paused ? 1 : 0; }
-  void attach_to_switches() override;
+  std::uint64_t attach_to_switches() override;
   void detach() override { attached_.clear(), counter_links_.clear(); }
   bool add_target(std::uint32_t tgid, TargetStart start) override;
   bool set_script(std::uint32_t tgid, const ProcessScript& script) override;
@@ -175,7 +182,12 @@ class LoadedObject final : public BpfObject {
   [[nodiscard]] int ring_fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
   std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) override;
   std::vector<KeyedSum> read_sums() override;
-  std::vector<Outstanding> take_outstanding() override;
+  std::vector<EarlierWait> take_earlier_waits() override {
+    return read_tasks<EarlierWait>(skeleton_->progs.on_earlier_wait);
+  }
+  std::vector<Outstanding> take_outstanding() override {
+    return read_tasks<Outstanding>(skeleton_->progs.on_each_task);
+  }
   std::uint64_t take_silence() override {
     return std::atomic_ref(skeleton_->bss->silent_since_ns).exchange(0);
   }
@@ -188,6 +200,9 @@ class LoadedObject final : public BpfObject {
   /// Announces a change of mappings.  Must be called after the change has been written.
   void announce_change() { std::atomic_ref(skeleton_->bss->changes_announced).fetch_add(1); }
   static Link attach(const bpf_program* program);
+  /// Returns what an iterator over all tasks writes.
+  template <typename Item>
+  static std::vector<Item> read_tasks(const bpf_program* program);
   [[nodiscard]] std::span<const std::uint64_t> words_of(std::uint32_t number) const;
   static int on_record(void* self, void* data, std::size_t bytes);
   void take_record(std::span<const std::byte> bytes) const;
@@ -305,13 +320,15 @@ void LoadedObject::set_weight(std::uint64_t cookie, const HitWeight& weight) {
     throw_errno("eBPF: weights of probes", errno);
 }
 
-void LoadedObject::attach_to_switches() {
-  skeleton_->bss->silent_since_ns = monotonic_ns();
+std::uint64_t LoadedObject::attach_to_switches() {
+  skeleton_->bss->silent_since_ns = skeleton_->bss->began_ns = monotonic_ns();
   const auto& programs = skeleton_->progs;
   attached_.push_back(attach(programs.on_switch));
-  for (const bpf_program* program : {programs.on_waking, programs.on_call})
+  for (const bpf_program* program :
+       {programs.on_waking, programs.on_call, programs.on_lock_wait, programs.on_lock_taken})
     if (bpf_program__autoload(program))
       attached_.push_back(attach(program));
+  return skeleton_->bss->began_ns;
 }
 
 int LoadedObject::on_record(void* self, void* data, std::size_t bytes) {
@@ -387,30 +404,15 @@ std::vector<KeyedSum> LoadedObject::read_sums() {
   return all;
 }
 
-std::vector<Outstanding> LoadedObject::take_outstanding() {
-  const Link link = attach(skeleton_->progs.on_each_task);
+template <typename Item>
+std::vector<Item> LoadedObject::read_tasks(const bpf_program* program) {
+  if (!bpf_program__autoload(program))
+    return {};
+  const Link link = attach(program);
   const Fd in(bpf_iter_create(bpf_link__fd(link.get())));
   if (!in)
     throw_errno("eBPF: tasks", errno);
-  std::vector<Outstanding> all;
-  std::array<std::byte, 64 * sizeof(Outstanding)> buffer;
-  std::size_t filled = 0;
-  for (;;) {
-    const ssize_t got = ::read(in.get(), buffer.data() + filled, buffer.size() - filled);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN))  // EAGAIN: kRepeat
-      continue;
-    if (got < 0)
-      throw_errno("eBPF: tasks", errno);
-    if (got == 0)
-      return all;
-    filled += static_cast<std::size_t>(got);
-    const std::size_t whole = filled / sizeof(Outstanding);
-    const std::size_t before = all.size();
-    all.resize(before + whole);
-    std::memcpy(&all[before], buffer.data(), whole * sizeof(Outstanding));
-    filled -= whole * sizeof(Outstanding);
-    std::memmove(buffer.data(), buffer.data() + whole * sizeof(Outstanding), filled);
-  }
+  return read_items<Item>(in.get(), "eBPF: tasks");
 }
 
 /// Returns the words from the stack's header on; empty for 0 and for numbers beyond the last block.

@@ -41,12 +41,14 @@ struct LoadOptions {
   bool with_user_stacks = true;      ///< of switches, and of wakers
   bool with_scripts = false;         ///< ... with the frames that they have in an interpreter
   /// Of switches: the thread that ended each wait, the one that ended a wait of that thread
-  /// meanwhile, and so on: up to kMaxWakers.
+  /// meanwhile, and so on: up to kMaxWakers.  With locks, 1 means only who released them.
   std::uint32_t max_wakers = 0;
-  bool only_locks = false;        ///< counts only waits for futexes, with the futex
+  bool with_locks = false;        ///< notes the futex that a thread waits for
+  bool only_locks = false;        ///< ... and counts only these waits
   bool with_held = false;         ///< ... and, in place of the waits, times of holding (kStateHeld)
   bool only_targets = false;      ///< records only add_target()'s processes, and those they fork
   PassOn pass_on = kPassNothing;  ///< which samples, and switches, come with a copy
+  bool each_apart = false;        ///< of switches: each wait comes by itself (kRecordWaitEnded)
   bool with_reuse = true;         ///< reuses each thread's last stacks
   bool check_reuse = false;       ///< walks anew even so, and counts differences
   bool with_probes = false;       ///< of samples: also those of CounterKind::kProbe
@@ -118,8 +120,12 @@ class BpfObject : public TableStore {
   virtual void set_weight(std::uint64_t cookie, const HitWeight& weight) = 0;
   /// Sets whether samples are ignored.  Initially they are not.
   virtual void pause(bool is_paused) = 0;
-  /// Starts counting switches; no thread of the targets is known to run.  Throws Error.
-  virtual void attach_to_switches() = 0;
+  /// Starts counting switches; no thread of the targets is known to run.  Returns when it has
+  /// started (CLOCK_MONOTONIC ns).  Throws Error.
+  virtual std::uint64_t attach_to_switches() = 0;
+  /// To be called once, after attach_to_switches().  Returns the threads that have waited since
+  /// before that: from now on their waits are counted, from its start on.  Throws Error.
+  virtual std::vector<EarlierWait> take_earlier_waits() = 0;
   /// Undoes all calls of attach_...().
   virtual void detach() = 0;
 

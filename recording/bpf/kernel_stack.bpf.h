@@ -23,12 +23,11 @@ static long hash_kernel_frame(uint32_t i, struct Blocks* of) {
   return 0;
 }
 
-/// Unwinds the kernel's stack anew.  Returns its number; 0 if there is none, or no room.
-/// Overwrites the scratch, whose words then hold the frames.
-static __always_inline uint32_t unwind_kernel_stack(void* context, struct Scratch* scratch,
+/// Returns the number of the kernel's stack of that size, whose frames are in the scratch's words;
+/// 0 if it has none, or if there is no room.
+static __always_inline uint32_t number_kernel_stack(long bytes, struct Scratch* scratch,
                                                     struct Counts* counted) {
   scratch->count = 0;
-  const long bytes = bpf_get_stack(context, &scratch->words[1], kMaxKernelFrames * 8, 0);
   if (bytes <= 0)
     return 0;
   scratch->count = bytes / 8;
@@ -42,6 +41,14 @@ static __always_inline uint32_t unwind_kernel_stack(void* context, struct Scratc
   if (!number)
     ++counted->stacks_full;
   return number;
+}
+
+/// Unwinds the kernel's stack anew.  Returns its number; 0 if there is none, or no room.
+/// Overwrites the scratch, whose words then hold the frames.
+static __always_inline uint32_t unwind_kernel_stack(void* context, struct Scratch* scratch,
+                                                    struct Counts* counted) {
+  return number_kernel_stack(bpf_get_stack(context, &scratch->words[1], kMaxKernelFrames * 8, 0),
+                             scratch, counted);
 }
 
 /// Whether the word is the next of the frames, which are found in their order.  If so, counts it.

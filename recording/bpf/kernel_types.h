@@ -110,6 +110,8 @@ struct thread_struct {
 };
 
 struct task_struct {
+  unsigned int __state;
+  int on_cpu;
   struct sched_entity se;
   unsigned int flags;
   struct mm_struct* mm;

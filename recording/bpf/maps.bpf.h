@@ -40,13 +40,15 @@ const volatile uint32_t with_kernel_stacks = 0;
 const volatile uint32_t with_kernel_threads = 0;
 const volatile uint32_t with_user_stacks = 1;  ///< of switches, and of wakers
 const volatile uint32_t with_scripts = 0;      ///< the same stacks have those of interpreters
-const volatile uint32_t only_locks = 0;        ///< counts only waits for futexes
+const volatile uint32_t with_locks = 0;        ///< notes futexes, and who released them
+const volatile uint32_t only_locks = 0;        ///< with_locks: counts only waits for these
 const volatile uint32_t with_held = 0;         ///< ... and, in place of the waits, times of holding
 /// Divides waits by their kind, and notes when no thread of the targets runs.
 const volatile uint32_t with_times = 0;
-const volatile uint32_t with_wakers = 0;
-const volatile uint32_t max_wakers = 1;  ///< 1 to kMaxWakers
+const volatile uint32_t with_wakers = 0;  ///< with_locks: of other waits, too
+const volatile uint32_t max_wakers = 1;   ///< 1 to kMaxWakers
 const volatile uint32_t pass_on = kPassNothing;
+const volatile uint32_t each_apart = 0;  ///< reports each wait, as long as there is room
 const volatile uint32_t with_reuse = 1;
 const volatile uint32_t check_reuse = 0;
 const volatile uint64_t min_ns = 0;
@@ -64,6 +66,7 @@ uint32_t is_paused = 0;         ///< samples are ignored
 int32_t running = 0;            ///< with_times: threads of the targets that are on a CPU
 /// With_times: CLOCK_MONOTONIC ns since when none is; 0: one is.
 uint64_t silent_since_ns = 0;
+uint64_t began_ns = 0;  ///< CLOCK_MONOTONIC ns: when switches began to be recorded
 /// CLOCK_MONOTONIC ns: when the ring's reader last read it, or was woken for mappings.
 uint64_t read_ns = 0;
 /// How often mappings have changed in any process: as user space reports it, and as the programs
@@ -222,6 +225,7 @@ struct ThreadState {
   uint64_t woken_at_ns;  ///< with_times: when it was woken, since it came to a CPU; 0: it was not
   uint32_t is_running;   ///< with_times: counted in `running`
   uint32_t call_kind;    ///< with_times: of the last wait in a system call
+  uint64_t kernel_lock;  ///< with_times: address of a lock of the kernel that it waits for; 0: none
   uint64_t changes;  ///< changes_announced + changes_seen + 1 when `generation` was found; 0: never
   uint64_t generation;    ///< of its process's mappings; 0: do not use them
   uint32_t next_history;  ///< the next one to be replaced
@@ -231,7 +235,7 @@ struct ThreadState {
   uint32_t sums[kThreadSums];        ///< numbers of its last sums, by a hash of their key
   struct Waking waking;              ///< the last one
   uint64_t ended_by_exit;            ///< 1: by the end of a thread, since it came to a CPU
-  uint64_t ended_by_release;         ///< with only_locks: 1: by a release, since it came to a CPU
+  uint64_t ended_by_release;         ///< with_locks: 1: by a release, since it came to a CPU
   struct HeldLock held[kHeldLocks];  ///< by a hash of the lock's address
   uint64_t woken_ns;                 ///< when it last came to a CPU after a wait
   struct KnownWaker known_wakers[kThreadWakers];  ///< by a hash

@@ -38,8 +38,8 @@ enum {
 /// Thread numbers of wakers with process 0, which are not threads.
 enum EndOfWait {
   kEndedByInterrupt,
-  kEndedByTimeout,  ///< with only_locks: the wait had a limit, and nobody released the lock
-  kEndedBySignal,   ///< with only_locks
+  kEndedByTimeout,  ///< with_locks: the wait had a limit, and nobody released the lock
+  kEndedBySignal,   ///< with_locks
 };
 
 /// Why a stack has no more frames.  The first six have the numbers of Stop.
@@ -158,7 +158,7 @@ struct SumKey {
   uint32_t state : 8;
   uint32_t kind : 3;      ///< with_times: WaitKind
   uint32_t program : 21;  ///< changes with each program that the process executes
-  /// The avma of the futex that it waited for, or held; 0 without only_locks.  Bit 0 is set if the
+  /// The avma of the futex that it waited for, or held; 0 without with_locks.  Bit 0 is set if the
   /// end of another thread ended the wait.
   uint64_t lock;
 };
@@ -196,6 +196,14 @@ struct KeyedSum {
 struct Outstanding {
   struct SumKey key;
   uint64_t since_ns;  ///< CLOCK_MONOTONIC
+};
+
+/// A thread that has been off its CPU since before the recording.
+struct EarlierWait {
+  struct Outstanding outstanding;  ///< since the start of the recording
+  uint64_t has_user_stack;         ///< 1: user space can walk it, and must
+  uint64_t thread_pointer;
+  uint64_t registers[kPassedRegisters];  ///< by DWARF number
 };
 
 /// The limits at which a walk ends: bpf/limits.bpf.h.
@@ -243,6 +251,6 @@ struct Counts {
 
 #ifdef __cplusplus
 static_assert(sizeof(SampleRecord) == 72 && sizeof(SumKey) == 32 && sizeof(Outstanding) == 40 &&
-              sizeof(EndedWait) == 88);
+              sizeof(EndedWait) == 88 && sizeof(EarlierWait) == 192);
 }  // namespace pe::unwind
 #endif

@@ -67,7 +67,13 @@ static __always_inline bool has_forwarded_waker(const struct ThreadState* thread
   return thread->key.waker && times;
 }
 
-/// Reports the end of a wait of which a stack was forwarded; false if there was no room.
+/// Whether the end of the thread's wait is reported, not added up: a stack of it was forwarded.
+static __always_inline bool is_reported(const struct ThreadState* thread) {
+  return each_apart ||
+         (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)));
+}
+
+/// Reports the end of a wait; false if there was no room.
 static __always_inline bool send_end(const struct ThreadState* thread, uint64_t since_ns,
                                      uint64_t woken_ns, uint64_t silent_ns, uint64_t now) {
   struct {
@@ -100,8 +106,7 @@ static __always_inline void end_timed_wait(struct ThreadState* thread, uint64_t 
     silent_ns = 0;
   if (silent_ns && silent_ns < since_ns)
     silent_ns = since_ns;
-  if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
-      send_end(thread, since_ns, woken_ns, silent_ns, now))
+  if (is_reported(thread) && send_end(thread, since_ns, woken_ns, silent_ns, now))
     return;
   struct Sum more = {.ns = now - since_ns, .last_ns = now, .ready_ns = now - woken_ns};
   if (silent_ns) {

@@ -62,6 +62,20 @@ static __always_inline uint32_t kind_of_call(uint64_t call) {
   }
 }
 
+/// Whether a call that waits for descriptors has none, so that only a time or a signal ends it.
+static __always_inline bool has_no_descriptors(const struct pt_regs* regs) {
+  switch (regs->orig_ax) {
+    case 7:    // poll
+    case 271:  // ppoll
+      return regs->si == 0;
+    case 23:   // select
+    case 270:  // pselect6
+      return (regs->si | regs->dx | regs->r10) == 0;
+    default:
+      return false;
+  }
+}
+
 /// Returns what a thread that leaves its CPU in `state` waits for.
 static __always_inline uint32_t kind_of_wait(struct ThreadState* thread, const struct pt_regs* regs,
                                              bool is_user, uint32_t state) {
@@ -70,6 +84,8 @@ static __always_inline uint32_t kind_of_wait(struct ThreadState* thread, const s
     return kWaitReady;
   if (!is_user || (state & (kStopped | kTraced)))
     return kWaitOther;
+  if (thread->kernel_lock)
+    return kWaitLock;
   // Whatever enters the kernel without a call leaves this mark (arch/x86/entry/entry_64.S).
   if (regs->orig_ax == ~0UL)
     return kWaitFault;
@@ -79,7 +95,9 @@ static __always_inline uint32_t kind_of_wait(struct ThreadState* thread, const s
   // Calls of 32-bit programs have other numbers.
   const uint32_t kind =
       (regs->cs & 0xffff) == kSegmentOf64Bit ? kind_of_call(regs->orig_ax) : kWaitOther;
-  thread->call_kind = kind == kWaitOther && (state & kUninterruptible) ? kWaitIo : kind;
+  thread->call_kind = kind == kWaitOther && (state & kUninterruptible) ? kWaitIo
+                      : kind == kWaitIo && has_no_descriptors(regs)    ? kWaitSleep
+                                                                       : kind;
   return thread->call_kind;
 }
 

@@ -1,6 +1,8 @@
 // The programs.  They run on a counter's samples, on switches of tasks, and when processes start
 // and end.
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
+#include "recording/bpf/earlier.bpf.h"
+#include "recording/bpf/kernel_locks.bpf.h"
 #include "recording/bpf/samples.bpf.h"
 #include "recording/bpf/sums.bpf.h"
 #include "recording/bpf/times.bpf.h"
@@ -113,28 +115,6 @@ int on_hit(struct pt_regs* context) {
 
 // --- Switches ---------------------------------------------------------------------------------
 
-/// include/linux/sched.h: TASK_DEAD, TASK_IDLE; TASK_REPORT_IDLE, which is the same as TASK_DEAD.
-enum {
-  kTaskInterruptible = 0x1,
-  kTaskUninterruptible = 0x2,
-  kTaskDead = 0x80,
-  kTaskReportIdle = 0x80,
-  kTaskStates = 0xff,
-  kTaskIdle = 0x402
-};
-
-/// Returns the state as ps(1) and the tracepoint report it.  States from TASK_NOLOAD on are
-/// variants of others (include/linux/sched.h, __task_state_index()).
-static __always_inline uint32_t reported_state(uint32_t state) {
-  if ((state & kTaskIdle) == kTaskIdle)
-    return kTaskReportIdle;
-  return state && !(state & kTaskStates) ? kTaskUninterruptible : state & kTaskStates;
-}
-
-static __always_inline bool is_wanted_state(uint32_t state) {
-  return state == 0 ? state_mask & 1 : (state_mask >> 1 & state) != 0;
-}
-
 /// Returns when the thread's wait started, which is then no longer outstanding; 0 if none is.  The
 /// task's CPU and on_each_task() may call it at once: one of them gets the wait.
 static __always_inline uint64_t take_wait(struct ThreadState* thread) {
@@ -148,7 +128,7 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t since_
                                      uint64_t silent_ns, uint64_t now) {
   const uint64_t ns = now - since_ns;
   thread->key.waker = thread->key.state ? thread->waker : 0;
-  if (only_locks)
+  if (thread->key.lock)
     thread->key.lock |= thread->ended_by_exit;
   thread->ended_by_exit = 0;
   const bool has_lock = with_held && thread->ended_by_release;
@@ -165,8 +145,7 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t since_
     return;
   if (with_times)
     return end_timed_wait(thread, since_ns, silent_ns, now);
-  if (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)) &&
-      send_end(thread, since_ns, now, 0, now))
+  if (is_reported(thread) && send_end(thread, since_ns, now, 0, now))
     return;
   const struct Sum more = {.ns = ns, .last_ns = now};
   add(thread, &thread->key, &more);
@@ -202,16 +181,11 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
     end_unseen_wait(thread, unseen_ns, ran_ns, now);
   if (with_times && thread)
     stop_running(thread, now);
-  if ((state & kTaskDead) || !is_wanted_state(reported_state(state)))
-    return;
-  const bool is_user = task->mm && !(task->flags & PF_KTHREAD);
-  const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
-  // A page fault on the way to the wait cannot be interrupted by signals.
-  if (only_locks && !((state & kTaskInterruptible) && is_user && waits_for_futex(regs)))
+  if (!is_wanted_wait(task, state))
     return;
   struct Counts* counted = counts_of_cpu();
   struct Scratch* scratch = scratch_of_cpu(kOfSwitch);
-  if (!counted || !scratch || (!is_user && !with_kernel_threads))
+  if (!counted || !scratch)
     return;
   if (!thread) {
     if (!is_target(tgid))
@@ -222,19 +196,12 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
     ++counted->no_storage;
     return;
   }
-  thread->key.tgid = tgid;
-  thread->key.tid = task->pid;
-  thread->key.state = reported_state(state);
-  thread->key.kind = with_times ? kind_of_wait(thread, regs, is_user, state) : kWaitOther;
+  begin_key(thread, task, state);
   thread->ran_ns = ran_ns;
   thread->key.kernel_stack =
       with_kernel_stacks ? take_kernel_stack(context, scratch, thread, counted) : 0;
-  thread->key.program = task->self_exec_id;
-  thread->key.user_stack = 0;
-  thread->key.waker = 0;
-  thread->key.lock = only_locks ? futex_of(regs) & ~1ULL : 0;
   thread->is_passed_on = 0;
-  if (is_user && with_user_stacks) {
+  if (with_user_stacks && is_user_task(task)) {
     thread->key.user_stack = take_user_stack(scratch, thread, counted, tgid);
     scratch->record.user_stack = thread->key.user_stack;
     scratch->record.kernel_stack = thread->key.kernel_stack;
@@ -292,7 +259,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
 /// A waker may be seen before its task, which is about to leave its CPU, has left it.
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct* task) {
-  if (only_locks && !waits_for_futex((const struct pt_regs*)bpf_task_pt_regs(task)))
+  const bool is_of_lock =
+      with_locks && waits_for_futex((const struct pt_regs*)bpf_task_pt_regs(task));
+  if (only_locks && !is_of_lock)
     return 0;
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
   struct Counts* counted = counts_of_cpu();
@@ -302,7 +271,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   // The last waker counts: a thread that was woken before it left its CPU stays on it.
   if (with_times && thread)
     thread->woken_at_ns = bpf_ktime_get_ns();
-  if (!with_wakers)
+  if (!with_wakers && !is_of_lock)
     return 0;
   if (thread && counted && scratch && task->pid != 0)
     thread->waker = take_waker(ctx, task, thread, scratch, counted);
@@ -346,6 +315,44 @@ int on_each_task(struct bpf_iter__task* context) {
   if (bpf_seq_write(context->meta->seq, &outstanding, sizeof outstanding))
     return kDone;  // no room: the kernel repeats the task
   return take_wait(thread) == outstanding.since_ns ? kDone : kRepeat;
+}
+
+/// Writes the waits that began before the recording, at began_ns.  Switches are recorded already:
+/// who has left its CPU since then is left out.
+SEC("iter/task")
+int on_earlier_wait(struct bpf_iter__task* context) {
+  enum { kDone = 0, kRepeat = 1 };  // as in on_each_task()
+  struct task_struct* task = context->task;
+  const uint32_t zero = 0;
+  struct EarlierScratch* scratch = bpf_map_lookup_elem(&earlier_scratch, &zero);
+  struct Counts* counted = counts_of_cpu();
+  if (!task || !scratch || !counted || task->tgid == 0 || !is_target(task->tgid) || is_on_cpu(task))
+    return kDone;
+  struct ThreadState* thread =
+      bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!thread) {
+    ++counted->no_storage;
+    return kDone;
+  }
+  const uint32_t state = earlier_state(task, thread);
+  if (!is_wanted_wait(task, state))
+    return kDone;
+  const uint32_t kernel_stack =
+      with_kernel_stacks ? earlier_kernel_stack(task, &scratch->of_stack, counted) : 0;
+  struct EarlierWait* wait = &scratch->wait;
+  wait->has_user_stack = has_user_stack(task);
+  note_registers(task, wait);
+  if (*(volatile uint64_t*)&thread->since_ns || is_on_cpu(task))
+    return kDone;
+  begin_key(thread, task, state);
+  thread->key.kernel_stack = kernel_stack;
+  thread->ran_ns = task->se.sum_exec_runtime;
+  thread->is_passed_on = wait->has_user_stack;
+  wait->outstanding.key = thread->key;
+  wait->outstanding.since_ns = began_ns;
+  if (bpf_seq_write(context->meta->seq, wait, sizeof *wait))
+    return kDone;  // no room: the kernel repeats the task
+  return __sync_val_compare_and_swap(&thread->since_ns, 0, began_ns) ? kRepeat : kDone;
 }
 
 // --- Processes --------------------------------------------------------------------------------

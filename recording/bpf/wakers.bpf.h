@@ -151,10 +151,12 @@ static __always_inline uint32_t take_waker(void* context, struct task_struct* ta
 #pragma unroll
   for (uint32_t i = 0; i < kMaxWakers; ++i)
     waking->copied_ns[i] = 0;
-  const bool is_release = only_locks && releases_futex(current);
+  const bool is_of_lock =
+      with_locks && (only_locks || waits_for_futex((const struct pt_regs*)bpf_task_pt_regs(task)));
+  const bool is_release = is_of_lock && releases_futex(current);
   thread->ended_by_exit = (current->flags & PF_EXITING) != 0;
   thread->ended_by_release = is_release && !thread->ended_by_exit;
-  if (only_locks && !is_release) {
+  if (is_of_lock && !is_release) {
     waking->words[0] = other_end_of_wait(task, (const struct pt_regs*)bpf_task_pt_regs(task));
     waking->words[1] = 0;
     return number_waker(thread, scratch, counted);
@@ -167,7 +169,7 @@ static __always_inline uint32_t take_waker(void* context, struct task_struct* ta
     user_stack = take_user_stack(scratch, of_current, counted, current->tgid);
     waking->copied_ns[0] = forward_waker(scratch, user_stack, counted);
   }
-  const uint64_t kernel_stack = only_locks ? 0 : unwind_kernel_stack(context, scratch, counted);
+  const uint64_t kernel_stack = is_of_lock ? 0 : unwind_kernel_stack(context, scratch, counted);
   waking->words[0] = (uint64_t)current->tgid << 32 | (uint32_t)current->pid;
   waking->words[1] = user_stack << 32 | kernel_stack;
   if (max_wakers < 2)

@@ -238,8 +238,10 @@ void Counters::open_process(pid_t pid, bool may_end) {
     throw Error(fmt::format("--pid: {}: {}", pid, why_not_found("no such process")));
 }
 
-/// Opens the counters that sample whole CPUs.
+/// Opens the counters that sample whole CPUs, if others are of threads.
 void Counters::open_cpus() {
+  if (request_.of_cpus_only)
+    return;
   for (std::size_t event = 0; event < events_.size(); ++event)
     for (const int cpu : cpus_)
       if (const stream::CounterPlace place{.pid = kWholeCpu, .cpu = cpu};

@@ -44,4 +44,12 @@ std::vector<std::uint64_t> mark_ids(std::span<const OpenedEvent> events) {
   return ids;
 }
 
+void write_mark_events(stream::StreamWriter& writer, std::span<const OpenedEvent> events) {
+  for (const OpenedEvent& event : events)
+    if (event.is_mark && !event.ids.empty()) {
+      writer.write_attr(stream::with_stack_pointer(event.attr), event.ids);
+      writer.write_event_name(event.ids.front(), event.name);
+    }
+}
+
 }  // namespace pe::recording

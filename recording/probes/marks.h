@@ -9,6 +9,7 @@
 
 #include "recording/counters/counters.h"
 #include "recording/request.h"
+#include "stream/stream_writer.h"
 
 namespace pe::recording {
 
@@ -20,5 +21,7 @@ void add_marks(const Request& request, std::vector<OpenedEvent>& events,
 
 /// Returns the ids of the counters of such events.
 std::vector<std::uint64_t> mark_ids(std::span<const OpenedEvent> events);
+/// Declares such events in the head of a stream.
+void write_mark_events(stream::StreamWriter& writer, std::span<const OpenedEvent> events);
 
 }  // namespace pe::recording

@@ -18,31 +18,25 @@
 #include "recording/stream/command_lines.h"
 #include "recording/stream/whole_stream.h"
 #include "recording/waits/bpf_requests.h"
+#include "recording/waits/earlier_waits.h"
 #include "recording/waits/engine.h"
 #include "stream/proc/maps.h"
 #include "stream/proc/own_rights.h"
+#include "stream/user_copy.h"
 
 namespace pe::waits {
-namespace {
-
-/// An id that no counter has: the kernel assigns ids from 1 on.
-constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
-/// After those of the wakers.
-constexpr std::uint64_t kCpuId = kWakerId + 2, kSilenceId = kCpuId + 1;
-
-}  // namespace
 
 BpfEngine::Recording::Recording(Output& out, BpfEngine& engine)
     : out(out),
       writer(this->out),
-      stream(
-          writer, engine.layout_, engine.request_, engine.budget_,
-          {.reader = &engine.scripts_.reader(),
-           .pass_on = [&engine](const stream::Record& record) { engine.take(record); },
-           .before = [&engine](const stream::Record& record) { return engine.precede(record); }}),
+      stream(writer, engine.layout_, engine.request_, engine.budget_,
+             {.reader = &engine.scripts_.reader(),
+              .pass_on = [&engine](const stream::Record& record) { engine.take(record); },
+              .before = [&engine](const stream::Record& record) { return engine.precede(record); },
+              .marks = engine.marks()}),
       drain(stream, engine.layout_),
       waits(writer,
-            WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.only_locks,
+            WaitWriter(writer, engine.first_id(), kWakerId, engine.choice_.with_locks,
                        engine.samplers_.has_value()),
             engine.command()),
       tables(stream.history(), *engine.object_, objects::FileMatch::kSameInode,
@@ -83,20 +77,23 @@ BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Ob
   fds_.push_back(object_->ring_fd());
   object_->pause(true);
   if (options.with_cpu)
-    samplers_.emplace(sample_request(options.request), sources_, object_.get());
+    samplers_.emplace(sample_request(options.request), target_, object_.get());
 }
 
-/// Returns the ids of all counters, or one that represents them if there are none.
+/// Returns the ids of all counters but marks, or one that represents them if there are none.
 std::vector<std::uint64_t> BpfEngine::ids() const {
   std::vector<std::uint64_t> all;
   for (const auto& event : counters_.events())
-    all.insert(all.end(), event.ids.begin(), event.ids.end());
+    if (!event.is_mark)
+      all.insert(all.end(), event.ids.begin(), event.ids.end());
   return all.empty() ? std::vector<std::uint64_t>{0} : all;
 }
 
-void BpfEngine::begin(Output& out) {
+std::uint64_t BpfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
   recording_->drain.leave_command_lines();
+  if (!request_.spans.empty())
+    recording_->waits.keep_apart();
   recording_->waits.check_by([this] { budget_.look(monotonic_ns()); });
   unwound_ = recording_->stream.stated(layout_);
   write_head();
@@ -107,13 +104,14 @@ void BpfEngine::begin(Output& out) {
   add_targets();
   unreadable_ = recording::write_running(recording_->stream, counters_.layout(), sources_);
   publish();
-  began_ns_ = monotonic_ns();
   if (samplers_)
     samplers_->start();
-  object_->attach_to_switches();
+  began_ns_ = object_->attach_to_switches();
   object_->pause(false);
+  hold_earlier_waits();
   recording::keep_rights_to_record(true);
   next_reading_ns_ = monotonic_ns() + read_every_ns();
+  return began_ns_;
 }
 
 /// Switches that were forwarded before a record are walked with the mappings of that time.  Returns
@@ -141,8 +139,8 @@ void BpfEngine::write_head() {
     writer.write_event_name(id, name);
     writer.write_event_unit(id, "ns");
   };
-  if (choice_.with_wakers || (choice_.only_locks && !choice_.with_held))
-    declare(kWakerId, choice_.only_locks && choice_.blame == Blame::kHolder ? stream::kHolderEvent
+  if (choice_.with_wakers || (choice_.with_locks && !choice_.with_held))
+    declare(kWakerId, choice_.with_locks && choice_.blame == Blame::kHolder ? stream::kHolderEvent
                                                                             : stream::kWakerEvent);
   if (choice_.with_wakers)
     declare(kWakerId + 1, stream::kEarlierWakerEvent);
@@ -151,6 +149,7 @@ void BpfEngine::write_head() {
     if (has_elapsed_time())
       declare(kSilenceId, stream::kSilenceEvent);
   }
+  recording::write_mark_events(writer, counters_.events());
   recording::write_origin(writer, "bpf");
 }
 
@@ -297,13 +296,25 @@ void BpfEngine::finish() {
 
 /// Handles a record of a process, or a forwarded switch, in the order of time.
 void BpfEngine::take(const stream::Record& record) {
+  if (recording_->stream.is_mark(record)) {
+    const auto mark = stream::parse_sample(record, stream::with_stack_pointer(layout_));
+    if (mark && own_.has(mark->pid))
+      recording_->waits.hold(mark->time_ns, record);
+    return;
+  }
   if (record.is_sample()) {
     const auto sample = stream::parse_sample(record, unwound_);
     if (!sample)
       return;
     const unwind::SampleRecord taken = recording_->passed.walking();
     Stack& stack = recording_->passed.take(*sample, record.misc);
-    scripts_.merge(sample->pid, object_->stack(taken.user_stack), sample->time_ns, stack);
+    const languages::ScriptFrames& script = recording_->passed.walking_script();
+    scripts_.merge(
+        sample->pid,
+        script.frames.empty() ? ScriptStacks::frames_of(object_->stack(taken.user_stack)) : script,
+        sample->time_ns, stack);
+    if (recording_->passed.is_walking_late_copy())
+      keep_within_budget(taken.tgid, budget_, stack);
     if (taken.cookie != 0)
       hold_sample(taken, std::move(stack));
     return;
@@ -340,14 +351,10 @@ void BpfEngine::walk_passed(std::uint64_t until_ns) {
 /// Returns the stack of a single wait: as it was walked here, if it was forwarded.
 Stack BpfEngine::stack_of_wait(const unwind::SumKey& key, std::uint64_t since_ns,
                                std::uint64_t end_ns) {
-  if (const Stack* walked = recording_->passed.stack_since(key.tid, since_ns))
+  if (const Stack* walked = recording_->passed.stack_since(key.tid, since_ns, end_ns))
     return *walked;
   stacks_.count(key.user_stack, 1);
   return stacks_.stack_of(key, end_ns);
-}
-
-bool BpfEngine::is_wanted(std::uint32_t tid) const {
-  return only_threads_.empty() || only_threads_.contains(tid);
 }
 
 void BpfEngine::see(std::uint32_t pid) {
@@ -389,66 +396,6 @@ void BpfEngine::hold_parts(const LateWait& wait, const unwind::Sum& sum) {
     recording_->waits.hold(wait);
 }
 
-/// Holds the time at the end in which no thread has run, as one of the wait that began it, or else
-/// of one that began before the recording.  If all threads have ended, the recording's time ended
-/// with them.
-void BpfEngine::add_last_silence() {
-  ended_ns_ = stopped_ns_;
-  if (!has_elapsed_time() || silent_ns_ == 0 || silent_ns_ >= stopped_ns_)
-    return;
-  const auto last = std::ranges::max_element(unfinished_, {}, &unwind::Outstanding::since_ns);
-  if (last == unfinished_.end()) {
-    const auto alive = std::ranges::find_if(target_.processes, is_alive);
-    if (alive == target_.processes.end()) {
-      ended_ns_ = silent_ns_;
-      return;
-    }
-    const auto pid = static_cast<std::uint32_t>(*alive);
-    return recording_->waits.hold({.end_ns = stopped_ns_,
-                                   .pid = pid,
-                                   .tid = pid,
-                                   .length_ns = stopped_ns_ - silent_ns_,
-                                   .count = 1,
-                                   .stack = {.misc = PERF_RECORD_MISC_USER},
-                                   .is_unfinished = true,
-                                   .weight = unwind::kWaitOther,
-                                   .event = kSilenceId});
-  }
-  recording_->waits.hold({stopped_ns_,
-                          last->key.tgid,
-                          last->key.tid,
-                          stopped_ns_ - silent_ns_,
-                          1,
-                          stack_of_wait(last->key, last->since_ns, stopped_ns_),
-                          true,
-                          {},
-                          last->key.lock,
-                          last->key.kind,
-                          kSilenceId});
-}
-
-void BpfEngine::add_unfinished() {
-  add_last_silence();
-  for (const auto& [key, since_ns] : unfinished_) {
-    const std::uint64_t length_ns = stopped_ns_ - std::min(stopped_ns_, since_ns);
-    if (!is_wanted(key.tid) || length_ns == 0 || length_ns < choice_.min_ns ||
-        length_ns > choice_.max_ns)
-      continue;
-    threads_seen_.insert(key.tid);
-    see(key.tgid);
-    recording_->waits.hold({stopped_ns_,
-                            key.tgid,
-                            key.tid,
-                            length_ns,
-                            1,
-                            stack_of_wait(key, since_ns, stopped_ns_),
-                            true,
-                            {},
-                            key.lock,
-                            key.kind});
-  }
-}
-
 std::uint64_t BpfEngine::lost() const {
   const unwind::Counts counts = object_->counts();
   return counts.sums_full + counts.samples_full;
@@ -466,7 +413,7 @@ std::string_view BpfEngine::fix_of_cuts() const {
 
 void BpfEngine::describe(Closing& closing) {
   closing.fact("engine", "bpf");
-  describe_silent_threads(silent_threads_, closing);
+  describe_silent_threads(silent_threads_, !choice_.with_held, closing);
   for (const std::string& end : stacks_.counts().ends())
     closing.detail(end);
   if (lost_changes_ > 0)

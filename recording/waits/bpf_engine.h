@@ -21,6 +21,7 @@
 #include "recording/bpf/bpf_object.h"
 #include "recording/bpf/code_tables.h"
 #include "recording/counters/counters.h"
+#include "recording/probes/marks.h"
 #include "recording/stream/drain.h"
 #include "recording/stream/recorded_stream.h"
 #include "recording/waits/engine.h"
@@ -40,7 +41,7 @@ class BpfEngine final : public Engine {
   BpfEngine(const Options& options, const recording::Target& target, Object object, Budget& budget);
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
-  void begin(Output& out) override;
+  std::uint64_t begin(Output& out) override;
   void expect(const std::string& program) override { scripts_.reader().expect(program); }
   void write_running_state() override;
   [[nodiscard]] const std::vector<int>& fds() const override { return fds_; }
@@ -59,6 +60,11 @@ class BpfEngine final : public Engine {
   [[nodiscard]] std::string problem() const override;
 
  private:
+  /// An id that no counter has: the kernel assigns ids from 1 on.
+  static constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
+  /// After those of the wakers.
+  static constexpr std::uint64_t kCpuId = kWakerId + 2, kSilenceId = kCpuId + 1;
+
   /// The parts that exist once the output of the stream is known.
   struct Recording {
     Recording(Output& out, BpfEngine& engine);
@@ -80,7 +86,6 @@ class BpfEngine final : public Engine {
   void take(const stream::Record& record);
   void walk_passed(std::uint64_t until_ns);
   void hold_parts(const LateWait& wait, const unwind::Sum& sum);
-  void add_last_silence();
   void hold_sample(const unwind::SampleRecord& taken, Stack stack);
   /// A sum of waits is drawn as one, up to its end: with samples of CPU time it must be short.
   [[nodiscard]] std::uint64_t read_every_ns() const noexcept {
@@ -88,15 +93,22 @@ class BpfEngine final : public Engine {
     return samplers_ ? kWithCpuNs : kUsualNs;
   }
   void read_sums();
+  // Waits that cross the start or the end: crossing_waits.cpp.
+  void hold_earlier_waits();
+  void add_last_silence();
+  void hold_unfinished(const unwind::Outstanding& wait, std::uint64_t length_ns,
+                       std::uint64_t event);
   void add_unfinished();
   void publish();
   Stack stack_of_wait(const unwind::SumKey& key, std::uint64_t since_ns, std::uint64_t end_ns);
   std::vector<WokenBy> see_wakers(std::uint32_t number, std::uint64_t time_ns, std::uint64_t waits,
                                   const StackReader::Walked& walked = {});
-  [[nodiscard]] bool is_wanted(std::uint32_t tid) const;
+  [[nodiscard]] bool is_wanted(std::uint32_t tid) const {
+    return only_threads_.empty() || only_threads_.contains(tid);
+  }
   /// Can the perf engine record the same?
   [[nodiscard]] bool has_perf() const {
-    return !choice_.with_wakers && !choice_.only_locks && !samplers_;
+    return !choice_.with_wakers && !choice_.with_locks && !samplers_;
   }
   /// Is the time divided in which no thread ran?  That of some threads is not known,
   /// and on the whole machine something always runs.
@@ -110,9 +122,13 @@ class BpfEngine final : public Engine {
   /// Keeps the binaries of a process.
   void see(std::uint32_t pid);
   [[nodiscard]] perf_event_attr attr_of_waits() const {
-    return wait_attr(unwound_, choice_.only_locks, samplers_.has_value());
+    return wait_attr(unwound_, choice_.with_locks, samplers_.has_value());
   }
   [[nodiscard]] std::vector<std::uint64_t> ids() const;
+  [[nodiscard]] std::unordered_set<std::uint64_t> marks() const {
+    const auto ids = recording::mark_ids(counters_.events());
+    return {ids.begin(), ids.end()};
+  }
   [[nodiscard]] std::uint64_t first_id() const { return ids().front(); }
 
   WaitChoice choice_;

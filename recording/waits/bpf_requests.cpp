@@ -32,38 +32,42 @@ std::uint32_t state_mask(const WaitChoice& choice) {
 }
 
 std::uint32_t most_wakers(const WaitChoice& choice) {
-  return choice.with_wakers ? unwind::kMaxWakers : choice.only_locks ? 1 : 0;
+  return choice.with_wakers ? unwind::kMaxWakers : choice.with_locks ? 1 : 0;
 }
 
 }  // namespace
 
 std::unique_ptr<unwind::BpfObject> load_programs(const Options& options,
                                                  const recording::Target& target) {
-  return unwind::load(
-      {.program = unwind::Program::kOnSwitch,
-       .with_kernel_stacks = !options.request.user_only && !options.choice.only_locks,
-       .with_kernel_threads = target.is_everything,
-       .with_user_stacks = !options.request.kernel_only,
-       .with_scripts = !options.request.kernel_only,
-       .max_wakers = most_wakers(options.choice),
-       .only_locks = options.choice.only_locks,
-       .with_held = options.choice.with_held,
-       .only_targets = !target.is_everything,
-       .pass_on = unwind::kPassUnfinished,
-       .with_times = options.with_cpu,
-       .with_samples = options.with_cpu,
-       .min_ns = options.choice.min_ns,
-       .max_ns = options.choice.max_ns,
-       .states = state_mask(options.choice),
-       .ring_bytes = kRingBytes,
-       .wakeup_bytes = options.with_cpu ? kWakeupBytes : 0});
+  return unwind::load({.program = unwind::Program::kOnSwitch,
+                       .with_kernel_stacks = !options.request.user_only && !options.only_locks(),
+                       .with_kernel_threads = target.is_everything,
+                       .with_user_stacks = !options.request.kernel_only,
+                       .with_scripts = !options.request.kernel_only,
+                       .max_wakers = most_wakers(options.choice),
+                       .with_locks = options.choice.with_locks,
+                       .only_locks = options.only_locks(),
+                       .with_held = options.choice.with_held,
+                       .only_targets = !target.is_everything,
+                       .pass_on = unwind::kPassUnfinished,
+                       .each_apart = !options.request.spans.empty(),
+                       .with_times = options.with_cpu,
+                       .with_samples = options.with_cpu,
+                       .min_ns = options.choice.min_ns,
+                       .max_ns = options.choice.max_ns,
+                       .states = state_mask(options.choice),
+                       .ring_bytes = kRingBytes,
+                       .wakeup_bytes = options.with_cpu ? kWakeupBytes : 0});
 }
 
 recording::Request side_request(const recording::Request& asked) {
   recording::Request request;
   request.events = {"dummy"};
   request.period = 1;
-  request.call_graph = recording::CallGraph::kNone;
+  // Marks of calls have the layout of forwarded switches.
+  request.spans = asked.spans;
+  request.call_graph =
+      asked.spans.empty() ? recording::CallGraph::kNone : recording::CallGraph::kDwarf;
   request.may_keep_binaries = asked.may_keep_binaries;
   request.trusts_all_binaries = asked.trusts_all_binaries;
   request.ring_pages = asked.ring_pages;
@@ -99,7 +103,7 @@ recording::Target whole_processes(const recording::Target& target) {
 }
 
 recording::Target with_sources(const recording::Target& target, const WaitChoice& choice) {
-  return choice.with_wakers || choice.only_locks ? recording::Target{.is_everything = true}
+  return choice.with_wakers || choice.with_locks ? recording::Target{.is_everything = true}
                                                  : target;
 }
 

@@ -13,7 +13,7 @@ namespace pe::waits {
 /// Loads the kernel's programs.  Throws unwind::Unavailable, or Error.
 std::unique_ptr<unwind::BpfObject> load_programs(const Options& options,
                                                  const recording::Target& target);
-/// Requests only the changes of processes.
+/// Requests only the changes of processes, and marks of calls.
 recording::Request side_request(const recording::Request& asked);
 /// Requests samples of CPU time: a clock's, because no interrupt may come while the kernel's
 /// programs handle a switch.

@@ -18,11 +18,11 @@ struct WaitChoice {
   std::uint64_t min_ns = 0, max_ns = std::numeric_limits<std::uint64_t>::max();
   /// Letters as ps(1) has them: "SD"; empty: all.
   std::string states = {};
-  bool with_preempted = false;   ///< those of threads that were ready to run on, too
-  bool with_wakers = false;      ///< and who ended each
-  bool only_locks = false;       ///< those for locks, and who released each
-  Blame blame = Blame::kHolder;  ///< with only_locks
-  bool with_held = false;        ///< with only_locks: times of holding, in place of waits
+  bool with_preempted = false;  ///< those of threads that were ready to run on, too
+  bool with_wakers = false;     ///< and who ended each
+  bool with_locks = false;      ///< and each lock, and who released it; alone: only waits for locks
+  Blame blame = Blame::kHolder;  ///< with_locks
+  bool with_held = false;        ///< with_locks: times of holding, in place of waits
 };
 
 enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };
@@ -33,6 +33,8 @@ struct Options {
   WaitChoice choice;
   bool with_cpu = false;  ///< also samples CPU time, at the request's rate
   EngineChoice engine = EngineChoice::kAuto;
+
+  [[nodiscard]] bool only_locks() const noexcept { return choice.with_locks && !with_cpu; }
 };
 
 }  // namespace pe::waits

@@ -26,9 +26,9 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
         BpfEngine::why_unable(target).empty() && recording::why_no_bpf().empty());
   const auto& choice = options.choice;
   const bool is_wanted =
-      options.engine == EngineChoice::kBpf || choice.with_wakers || choice.only_locks;
+      options.engine == EngineChoice::kBpf || choice.with_wakers || choice.with_locks;
   const std::string_view asked = options.with_cpu     ? "--event waits needs the bpf engine"
-                                 : choice.only_locks  ? "--locks needs the bpf engine"
+                                 : choice.with_locks  ? "--locks needs the bpf engine"
                                  : choice.with_wakers ? "--wakers needs the bpf engine"
                                                       : "--engine bpf";
   const std::string unable = BpfEngine::why_unable(target);
@@ -55,13 +55,6 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
   return engine;
 }
 
-bool is_alive(pid_t pid) {
-  return std::ranges::any_of(stream::threads_of(pid), [](pid_t tid) {
-    const auto status = stream::status_of(tid);
-    return status && status->state != 'Z';
-  });
-}
-
 std::uint64_t count_silent_threads(const recording::Target& target,
                                    const std::function<bool(std::uint32_t tid)>& has_seen) {
   std::vector<pid_t> threads = target.threads;
@@ -79,16 +72,22 @@ std::uint64_t count_silent_threads(const recording::Target& target,
   return count;
 }
 
-void describe_silent_threads(std::uint64_t count, Closing& closing) {
-  if (count > 0)
-    closing.doubt(
-        fmt::format("{} without a finished wait, because {} ran or still {}",
-                    plural(count, "thread"), count == 1 ? "it" : "they",
-                    count == 1 ? "waits" : "wait"),
-        closing.summary.empty()
-            ? "a wait that began before the recording is recorded only when it ends; to see it "
-              "now: pe-record --engine ptrace --clock wall -p PID -d 1 | pe-symbolize | stackfold"
-            : "record longer");
+void describe_silent_threads(std::uint64_t count, bool sees_earlier, Closing& closing) {
+  if (count == 0)
+    return;
+  const std::string threads = plural(count, "thread");
+  if (sees_earlier)
+    return closing.doubt(
+        fmt::format("{} without a wait that was wanted", threads),
+        "record longer, or the waits that --preempted, --state, --min-us and --max-us leave out");
+  closing.doubt(fmt::format("{} without a finished wait, because {} ran or still {}", threads,
+                            count == 1 ? "it" : "they", count == 1 ? "waits" : "wait"),
+                closing.summary.empty() ? "with this engine a wait that began before the recording "
+                                          "is recorded only when it ends; "
+                                          "to see it now: use --engine bpf, or pe-record --engine "
+                                          "ptrace --clock wall -p PID -d 1 "
+                                          "| pe-symbolize | stackfold"
+                                        : "record longer");
 }
 
 }  // namespace pe::waits

@@ -34,8 +34,8 @@ class Engine {
   /// The command will execute that file: examines it now, if that helps.
   virtual void expect(const std::string& /*program*/) {}
   /// Writes the stream's head and starts to record.  A command has not started its program yet.
-  /// `out` must outlive this.
-  virtual void begin(Output& out) = 0;
+  /// `out` must outlive this.  Returns when the recording started (CLOCK_MONOTONIC ns).
+  virtual std::uint64_t begin(Output& out) = 0;
   /// Writes the processes that were running before.
   virtual void write_running_state() = 0;
   /// The descriptors to poll(2).
@@ -71,16 +71,14 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
                                     Budget& budget,
                                     const std::function<void(const std::string&)>& note);
 
-/// Has the process a thread that has not ended?  Its first one may have.
-bool is_alive(pid_t pid);
-
-// Threads of which nothing was recorded: most of them waited all the time.
+// Threads of which nothing was recorded: they ran all the time, or their waits were not wanted.
 
 /// Counts the live threads of the target that `has_seen` does not know.
 std::uint64_t count_silent_threads(const recording::Target& target,
                                    const std::function<bool(std::uint32_t tid)>& has_seen);
 
-/// Adds "1 thread of which no wait ended …", if there is any.
-void describe_silent_threads(std::uint64_t count, Closing& closing);
+/// Adds "1 thread without a wait …", if there is any.  `sees_earlier`: the engine records waits
+/// that began before the recording.
+void describe_silent_threads(std::uint64_t count, bool sees_earlier, Closing& closing);
 
 }  // namespace pe::waits

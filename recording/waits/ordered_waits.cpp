@@ -12,6 +12,7 @@ namespace pe::waits {
 void OrderedWaits::hold_parts(const LateWait& wait, const unwind::Sum& sum,
                               std::uint64_t silence_event) {
   std::uint64_t count = wait.count;
+  const bool is_single = wait.count == 1;
   const auto hold_part = [&](std::uint64_t ns, std::uint64_t kind, std::uint64_t event) {
     if (ns == 0)
       return;
@@ -20,6 +21,12 @@ void OrderedWaits::hold_parts(const LateWait& wait, const unwind::Sum& sum,
     part.count = event == 0 ? std::exchange(count, 0) : 0;
     part.weight = kind;
     part.event = event;
+    if (is_single && kind != unwind::kWaitReady)  // the thread was woken then
+      part.end_ns -= std::min(part.end_ns, sum.ready_ns);
+    if (kind == unwind::kWaitReady) {  // neither the lock nor who woke it had to do with that
+      part.wakers.clear();
+      part.lock = 0;
+    }
     hold(std::move(part));
   };
   const auto hold_both = [&](std::uint64_t ns, std::uint64_t ready_ns, std::uint64_t event) {

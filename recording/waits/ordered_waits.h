@@ -50,6 +50,8 @@ class OrderedWaits {
         command_(command),
         has_begun_(!command.has_value()) {}
 
+  /// See WaitWriter::keep_apart().
+  void keep_apart() noexcept { waits_.keep_apart(); }
   /// Long work calls `look` about every 10 ms.
   void check_by(std::function<void()> look) { look_ = std::move(look); }
 

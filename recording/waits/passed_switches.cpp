@@ -20,11 +20,12 @@ perf_event_attr passed_layout(const perf_event_attr& layout) {
 }
 
 /// The fields of the record: linux/perf_event.h, PERF_RECORD_SAMPLE.
-void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKernel& kernel_stack) {
+void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKernel& kernel_stack,
+                          LateCopy copied) {
   const auto& record = sample.record;
   if (record.kind == unwind::kRecordWaitEnded) {
     if (sample.ended != nullptr)
-      held_.push_back({record.time_ns, record, {}, *sample.ended, {}, 0});
+      held_.push_back({record.time_ns, record, {}, *sample.ended, {}, 0, {}});
     return;
   }
   if (sample.registers.empty())
@@ -58,13 +59,15 @@ void PassedSwitches::hold(const unwind::Sample& sample, const unwind::StackOfKer
   builder_.add_bytes(std::string(room - sample.memory.size(), '\0'));
   if (room > 0)
     builder_.add(std::uint64_t{sample.memory.size()});
-  hold(record, builder_.finish());
+  hold(record, builder_.finish(), std::move(copied));
 }
 
 /// Holds a sample, and the stack beyond its copy.  That is read from the process now, while it is
 /// unchanged.
-void PassedSwitches::hold(const unwind::SampleRecord& record, std::string_view text) {
-  Held& held = held_.emplace_back(Held{record.time_ns, record, std::string(text), {}, {}, 0});
+void PassedSwitches::hold(const unwind::SampleRecord& record, std::string_view text,
+                          LateCopy copied) {
+  Held& held = held_.emplace_back(
+      Held{record.time_ns, record, std::string(text), {}, {}, 0, std::move(copied)});
   const auto sample =
       stream::parse_sample(stream::view_record(std::as_bytes(std::span(text))), layout_);
   if (!sample)
@@ -72,6 +75,7 @@ void PassedSwitches::hold(const unwind::SampleRecord& record, std::string_view t
   const unwind::Behind behind = stream_.read_behind(*sample);
   held.behind.assign(behind.bytes.begin(), behind.bytes.end());
   held.agreed_bytes = behind.agreed_bytes;
+  held_bytes_ += held.sample.size() + held.behind.size();
 }
 
 void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
@@ -80,8 +84,10 @@ void PassedSwitches::walk_until(std::uint64_t until_ns, const OnWait& on_wait) {
                    [](const Held& a, const Held& b) { return a.time_ns < b.time_ns; });
   std::size_t done = 0;
   for (; done < held_.size() && held_[done].time_ns <= until_ns; ++done) {
-    const Held& held = held_[done];
+    Held& held = held_[done];
     walking_ = held.record;
+    walking_copy_ = std::move(held.copied);
+    held_bytes_ -= std::min(held_bytes_, held.sample.size() + held.behind.size());
     if (held.sample.empty())
       on_wait(held.ended, held.time_ns);
     else
@@ -105,6 +111,7 @@ Stack& PassedSwitches::place_of(const stream::Sample& sample) {
   }
   Waiting& waiting = waiting_[sample.tid];
   waiting.since_ns = sample.time_ns;
+  waiting.copied_ns = walking_copy_.at_ns;
   return waiting.stack;
 }
 
@@ -117,10 +124,13 @@ Stack& PassedSwitches::take(const stream::Sample& sample, std::uint16_t misc) {
   return stack;
 }
 
-const Stack* PassedSwitches::stack_since(std::uint32_t tid, std::uint64_t since_ns) const {
+const Stack* PassedSwitches::stack_since(std::uint32_t tid, std::uint64_t since_ns,
+                                         std::uint64_t end_ns) const {
   const auto waiting = waiting_.find(tid);
-  return waiting != waiting_.end() && waiting->second.since_ns == since_ns ? &waiting->second.stack
-                                                                           : nullptr;
+  return waiting != waiting_.end() && waiting->second.since_ns == since_ns &&
+                 waiting->second.copied_ns <= end_ns
+             ? &waiting->second.stack
+             : nullptr;
 }
 
 const Stack* PassedSwitches::waker_stack(std::uint32_t tid, std::uint64_t time_ns) const {

@@ -57,7 +57,7 @@ std::uint64_t PerfEngine::first_id() const {
   return 0;
 }
 
-void PerfEngine::begin(Output& out) {
+std::uint64_t PerfEngine::begin(Output& out) {
   recording_.emplace(out, *this);
   recording_->drain.report_losses_early();
   if (!request_.spans.empty())
@@ -65,7 +65,9 @@ void PerfEngine::begin(Output& out) {
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   counters_.start();
+  const std::uint64_t began_ns = monotonic_ns();
   recording::keep_rights_to_record(false);
+  return began_ns;
 }
 
 std::unordered_set<std::uint64_t> PerfEngine::marks() const {
@@ -94,11 +96,7 @@ void PerfEngine::write_head() {
   writer.write_attr(wait_attr(unwound_), ids_of_waits());
   writer.write_event_name(first_id(), stream::kWaitEvent);
   writer.write_event_unit(first_id(), "ns");
-  for (const recording::OpenedEvent& event : counters_.events())
-    if (event.is_mark && !event.ids.empty()) {
-      writer.write_attr(stream::with_stack_pointer(event.attr), event.ids);
-      writer.write_event_name(event.ids.front(), event.name);
-    }
+  recording::write_mark_events(writer, counters_.events());
   recording::write_origin(writer, "perf");
 }
 
@@ -231,7 +229,7 @@ void PerfEngine::describe(Closing& closing) {
     closing.doubt(fmt::format("{} of switches and processes lost, so waits are missing",
                               plural(lost, "record")),
                   fix_of_losses());
-  describe_silent_threads(silent_threads_, closing);
+  describe_silent_threads(silent_threads_, false, closing);
   recording_->stream.runtimes().describe(closing);
   recording::describe_spending(recording_->stream, closing);
   recording::finish_keeping(recording_->stream, closing);

@@ -26,7 +26,7 @@ class PerfEngine final : public Engine {
              bool may_use_bpf);
 
   [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
-  void begin(Output& out) override;
+  std::uint64_t begin(Output& out) override;
   void write_running_state() override;
   [[nodiscard]] const std::vector<int>& fds() const override { return counters_.ring_fds(); }
   std::optional<std::uint64_t> pass() override;

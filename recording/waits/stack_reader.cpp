@@ -101,23 +101,23 @@ void add_losses(const unwind::Counts& counts, bool has_perf, Closing& closing) {
 }
 
 const languages::ScriptStack& ScriptStacks::named(std::uint32_t pid,
-                                                  const unwind::StackOfKernel& stack,
+                                                  const languages::ScriptFrames& frames,
                                                   std::uint64_t time_ns) {
   time_ns = std::max(time_ns, written_until_ns_);
   recording::Synthesizer synthesizer(
       layout_, [&](const stream::Record& record) { on_function_(time_ns, record); });
   synthesizer.set_time(time_ns);
-  return reader_.name(pid, recording::script_frames(stack.script, !stack.is_script_cut),
+  return reader_.name(pid, frames,
                       [&](std::uint32_t number, const stream::ScriptFunction& function) {
                         synthesizer.script(static_cast<pid_t>(pid), number, function);
                       });
 }
 
-void ScriptStacks::merge(std::uint32_t pid, const unwind::StackOfKernel& stack,
+void ScriptStacks::merge(std::uint32_t pid, const languages::ScriptFrames& frames,
                          std::uint64_t time_ns, Stack& into) {
-  if (stack.script.empty())
+  if (frames.frames.empty())
     return;
-  const languages::ScriptStack& script = named(pid, stack, time_ns);
+  const languages::ScriptStack& script = named(pid, frames, time_ns);
   if (script.empty())
     return;
   const bool is_complete = (into.misc & stream::kMiscComplete) != 0;
@@ -202,7 +202,7 @@ Stack StackReader::with_user_part(std::vector<std::uint64_t> kernel_part, std::u
   if (!user_part.frames.empty()) {
     ChainWriter::add_user_part(user_part, stack.chain);
     stack.misc |= stream::misc_of_walk(user_part.stop == unwind::kStopEndOfStack);
-    scripts_.merge(pid, user_part, time_ns, stack);
+    scripts_.merge(pid, ScriptStacks::frames_of(user_part), time_ns, stack);
   }
   stack.ip = stack.chain.empty() ? 0 : stack.chain[1];
   return stack;

@@ -67,15 +67,19 @@ class ScriptStacks {
   /// Reads the names of a new stack, which `record` (kRecordScript) reports.
   void name(const unwind::SampleRecord& record, const unwind::StackOfKernel& stack) {
     reader_.see(recording::found_script(record));
-    named(record.tgid, stack, record.time_ns);
+    named(record.tgid, frames_of(stack), record.time_ns);
   }
-  /// Puts the functions of `stack` into its chain in `into`.
-  void merge(std::uint32_t pid, const unwind::StackOfKernel& stack, std::uint64_t time_ns,
+  /// Returns the frames of an interpreter that the kernel has appended to a stack.
+  static languages::ScriptFrames frames_of(const unwind::StackOfKernel& stack) {
+    return recording::script_frames(stack.script, !stack.is_script_cut);
+  }
+  /// Puts the functions of `frames` into the chain of `into`.
+  void merge(std::uint32_t pid, const languages::ScriptFrames& frames, std::uint64_t time_ns,
              Stack& into);
   void describe(Closing& closing) const;
 
  private:
-  const languages::ScriptStack& named(std::uint32_t pid, const unwind::StackOfKernel& stack,
+  const languages::ScriptStack& named(std::uint32_t pid, const languages::ScriptFrames& frames,
                                       std::uint64_t time_ns);
 
   perf_event_attr layout_;

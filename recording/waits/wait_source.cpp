@@ -37,8 +37,7 @@ void WaitSource::start() {
   if (session_.child() != nullptr)
     for (const auto& file : inprocess::programs_of_command(program()))
       engine_->expect(file);
-  engine_->begin(*out_);
-  session_.start_clock(monotonic_ns());
+  session_.start_clock(engine_->begin(*out_));
   engine_->write_running_state();
 }
 

@@ -80,6 +80,8 @@ BOOST_AUTO_TEST_CASE(what_is_not_built_in_says_so) {
              "--blame: not one of holder, waiter: 'nobody'");
   BOOST_TEST(offcpu_refusal({"-a", "--locks", "--state", "D"}) ==
              "--locks, --state: cannot be combined");
+  BOOST_TEST(offcpu_refusal({"-a", "--locks", "--held", "--span", "f"}) ==
+             "--held, --span: cannot be combined");
   BOOST_TEST(offcpu_refusal({"-a", "--locks", "--kernel-only"}) ==
              "--locks, --kernel-only: cannot be combined");
 }

@@ -103,6 +103,10 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
   BOOST_TEST(refusal({"-F", "99.5", "-a"}) == "--freq: neither a frequency in Hz nor max: '99.5'");
   BOOST_TEST(refusal({"-c", "x", "-a"}) == "--count: not a period: 'x'");
   BOOST_TEST(refusal({"-F", "9", "-c", "9", "-a"}) == "--freq, --count: cannot be combined");
+  BOOST_TEST(refusal({"--wakers", "-a"}) ==
+             "--wakers needs --event cpu,waits; for waits alone: offcpu --wakers");
+  BOOST_TEST(refusal({"--locks", "-e", "cpu", "-a"}) ==
+             "--locks needs --event cpu,waits; for waits alone: offcpu --locks");
   BOOST_TEST(refusal({"-d", "0", "-a"}) == "--duration: not a number of seconds: '0'");
   BOOST_TEST(refusal({"-d", "1.", "-a"}) == "--duration: not a number of seconds: '1.'");
   BOOST_TEST(refusal({"-m", "100", "-a"}) ==

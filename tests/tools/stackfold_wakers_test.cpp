@@ -177,6 +177,20 @@ BOOST_AUTO_TEST_CASE(a_lock_comes_before_the_stack_of_its_waker) {
              "waits;work;pthread_mutex_lock;[mutex g_lock+0x10];--;release;holds 2\n");
 }
 
+BOOST_AUTO_TEST_CASE(the_name_of_a_lock_is_not_of_the_kernel) {
+  constexpr auto kKernel = static_cast<std::uint64_t>(PERF_CONTEXT_KERNEL);
+  constexpr std::uint64_t kSchedule = 0xffff'ffff'8100'0100;
+  Locked locked("offcpu-waker");
+  locked.stream.symbol({.id = 5, .flags = pe::stream::kSymbolKernel, .name = "schedule"})
+      .location(pe::stream::kKernelPid, kSchedule, {5})
+      .sample({.time_ns = 9,
+               .chain = {kKernel, kSchedule, kUser, 0x200, 0x100},
+               .period = 2000,
+               .data = 0x5000});
+  BOOST_TEST(folded_with({}, locked.stream).out ==
+             "waits;work;pthread_mutex_lock;schedule;[mutex first waited for at work] 2\n");
+}
+
 BOOST_AUTO_TEST_CASE(the_stack_of_a_holder_comes_first) {
   BOOST_TEST(Locked("offcpu-holder").holder(1, 2).wait() ==
              "holds;release;--;[mutex first waited for at work];pthread_mutex_lock;work;waits 2\n");

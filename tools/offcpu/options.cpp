@@ -66,18 +66,18 @@ void read_choice(const CommandLine& line, WaitChoice& choice) {
   if (const auto* list = line.text("state"))
     choice.states = states(*list);
   choice.with_wakers = line.has("wakers");
-  choice.only_locks = line.has("locks");
+  choice.with_locks = line.has("locks");
   choice.blame = choose(line, "blame", kBlames, Blame::kHolder);
   choice.with_preempted = line.has("preempted") || choice.states.find('R') != std::string::npos;
   choice.with_held = line.has("held");
   for (const char* option : {"blame", "held"})
-    if (line.has(option) && !choice.only_locks)
+    if (line.has(option) && !choice.with_locks)
       throw UsageError(fmt::format("--{} needs --locks", option));
-  for (const char* option : {"blame", "wakers"})
+  for (const char* option : {"blame", "wakers", "span"})
     if (choice.with_held && line.has(option))
       throw UsageError(fmt::format("--held, --{}: cannot be combined", option));
   for (const char* option : {"state", "preempted", "kernel-only"})
-    if (choice.only_locks && line.has(option))
+    if (choice.with_locks && line.has(option))
       throw UsageError(fmt::format("--locks, --{}: cannot be combined", option));
 }
 
@@ -95,18 +95,11 @@ EngineChoice read_engine(const CommandLine& line) {
     if (engine == EngineChoice::kPerf)
       throw UsageError(fmt::format("--{} needs --engine bpf", option));
     recording::require(recording::Part::kBpf);
-    if (line.has("span"))
-      throw UsageError(
-          fmt::format("--span: cannot be combined with --{}, which needs the bpf engine", option));
+    return EngineChoice::kBpf;
   }
   if (engine == EngineChoice::kBpf)
     recording::require(recording::Part::kBpf);
-  // The engine bpf adds up waits, whose times are then unknown.
-  if (!line.has("span"))
-    return engine;
-  if (engine == EngineChoice::kBpf)
-    throw UsageError("--span: cannot be combined with --engine bpf, which adds up waits");
-  return EngineChoice::kPerf;
+  return engine;
 }
 
 recording::Request read_request(const CommandLine& line, const WaitChoice& choice) {

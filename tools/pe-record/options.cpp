@@ -92,7 +92,7 @@ void check_waits(const CommandLine& line, const Options& options) {
   if (engine != recording::Engine::kAuto && engine != recording::Engine::kBest &&
       engine != recording::Engine::kBpf)
     throw UsageError("--event waits needs --engine bpf");
-  for (const char* option : {"clock", "cpu", "stack-size", "call-graph", "keep-stacks", "span",
+  for (const char* option : {"clock", "cpu", "stack-size", "call-graph", "keep-stacks",
                              "kernel-only", "max-hits", "cgroup"})
     if (line.has(option))
       throw UsageError(fmt::format("--event waits, --{}: cannot be combined", option));
@@ -194,10 +194,12 @@ void add_options(po::options_description& options) {
        "ready-made: io, net, faults, writes")                                             //
       ("filter", text("EXPR"), "record a tracepoint only if EXPR holds: 'bytes > 4096'")  //
       ("weight", text("FIELD"),
-       "weight samples by FIELD, arg0 to arg5, or retval")                          //
-      ("max-hits", text("N"), "stop if there are more than N samples per second")   //
-      ("list", text("PATTERN"), "list the events and probes that match, and exit")  //
-      ("stacks,g", "record call stacks (the default)")                              //
+       "weight samples by FIELD, arg0 to arg5, or retval")                              //
+      ("wakers", "with --event cpu,waits, also record which thread ended each wait")    //
+      ("locks", "with --event cpu,waits, also record the locks and who released them")  //
+      ("max-hits", text("N"), "stop if there are more than N samples per second")       //
+      ("list", text("PATTERN"), "list the events and probes that match, and exit")      //
+      ("stacks,g", "record call stacks (the default)")                                  //
       ("call-graph", one_of("HOW", kCallGraphs),
        "how to find callers: auto (default), dwarf[,BYTES], fp, none")  //
       ("engine", one_of("NAME", kEngines),
@@ -230,6 +232,12 @@ Options read_options(const CommandLine& line) {
   recording::read_recording(line, request);
   if (const auto* list = line.text("thread"))
     request.thread_choice = thread_choice(*list);
+  for (const char* option : {"wakers", "locks"})
+    if (line.has(option) && !options.with_waits)
+      throw UsageError(fmt::format("--{} needs --event cpu,waits; for waits alone: offcpu --{}",
+                                   option, option));
+  options.with_wakers = line.has("wakers");
+  options.with_locks = line.has("locks");
   if (options.with_waits)
     check_waits(line, options);
   else

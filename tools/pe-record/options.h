@@ -19,6 +19,7 @@ struct Options : recording::SessionRequest {
   std::map<recording::Engine, std::string> not_by;
   WantedWeights weights;    ///< by event; "": of all others
   bool with_waits = false;  ///< also records waits, and samples of CPU time with them
+  bool with_wakers = false, with_locks = false;  ///< with_waits: see waits::WaitChoice
 
   [[nodiscard]] bool can_use(recording::Engine engine) const { return !not_by.contains(engine); }
 };

@@ -55,11 +55,15 @@ Opened open_engine(const Options& options, Io& io) {
 }
 
 /// Records samples of CPU time and waits.
-int record_with_waits(const Options& options, Io& io) {
+int record_with_waits(Options& options, Io& io) {
   if (!options.target.threads.empty() && !options.target.processes.empty())
     throw UsageError("--event waits: --pid and --tid of another process: cannot be combined");
+  options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
   const waits::Options choice{.request = options.request,
-                              .choice = {.with_preempted = true},
+                              .choice = {.with_preempted = true,
+                                         .with_wakers = options.with_wakers,
+                                         .with_locks = options.with_locks,
+                                         .blame = waits::Blame::kWaiter},
                               .with_cpu = true,
                               .engine = waits::EngineChoice::kBpf};
   recording::Session session("pe-record", options, io);

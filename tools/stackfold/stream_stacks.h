@@ -305,7 +305,7 @@ class StreamStacks {
   std::string lock_of(const stream::Sample& sample) {
     constexpr std::size_t kMostFrames = 32;  // of them some are inside the lock's own functions
     std::vector<std::string_view> leaf_first;
-    for (auto frame = root_first_.rbegin();
+    for (auto frame = root_first_.rbegin() + static_cast<std::ptrdiff_t>(kernel_frames_);
          frame != root_first_.rend() && leaf_first.size() < kMostFrames; ++frame)
       places_.add_names(*frame, leaf_first);
     const std::string_view variable =
@@ -336,7 +336,19 @@ class StreamStacks {
         root_first.insert(root_first.end(), frames.rbegin(), frames.rend());
       sizes.push_back(root_first.size());
     }
+    const std::size_t in_kernel = std::min(kernel_entries(sample), sizes.size());
+    const std::size_t of_user = in_kernel == sizes.size() ? 0 : sizes[sizes.size() - 1 - in_kernel];
+    kernel_frames_ = root_first.size() - of_user;
     return root_first;
+  }
+
+  /// Returns how many entries of the sample's call chain are of the kernel, which come first.
+  static std::size_t kernel_entries(const stream::Sample& sample) {
+    const stream::U64View& chain = sample.callchain;
+    std::size_t end = chain.size() > 0 && chain[0] == PERF_CONTEXT_KERNEL ? 1 : 0;
+    while (end > 0 && end < chain.size() && chain[end] < PERF_CONTEXT_MAX)
+      ++end;
+    return end > 0 ? end - 1 : 0;
   }
 
   bool is_chosen(const stream::Sample& sample, const stream::Event& event) {
@@ -380,8 +392,9 @@ class StreamStacks {
   std::vector<std::uint32_t> root_first_;  ///< of the current sample
   std::vector<std::uint32_t> waker_;  ///< the stack that woke the next sample's thread, leaf first
   std::vector<std::uint32_t> current_waker_;
-  unsigned wakers_ = 0;        ///< number of stacks in waker_
-  bool blames_waker_ = false;  ///< the last waker is a holder
+  std::size_t kernel_frames_ = 0;  ///< of the last frames_of_sample()
+  unsigned wakers_ = 0;            ///< number of stacks in waker_
+  bool blames_waker_ = false;      ///< the last waker is a holder
   LockNames locks_;
   std::uint64_t waker_time_ns_ = 0;  ///< time of waker_; the next sample must have the same time
   StreamReport report_;

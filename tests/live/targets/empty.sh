@@ -18,7 +18,7 @@ is_in_state S $sleeper
 because asleep 1 'the target slept all the time' pe-record -p $sleeper -d 0.2 -o "$dir/r.pe"
 because 'asleep, a thread' 1 'the target slept all the time' pe-record -t $sleeper -d 0.2 -o "$dir/r.pe"
 because 'asleep, no other line' 1 'the target slept all the time' pe-record -q -p $sleeper -d 0.2 -o "$dir/r.pe"
-because 'waits all the time' 1 'the target slept all the time' offcpu -p $sleeper -d 0.2 -o "$dir/w.pe"
+because 'waits all the time' 1 'the target slept all the time' offcpu --engine perf -p $sleeper -d 0.2 -o "$dir/w.pe"
 kill -STOP $sleeper
 is_in_state T $sleeper
 because stopped 1 'the target was stopped by a signal all the time' pe-record -p $sleeper -d 0.2 -o "$dir/r.pe"

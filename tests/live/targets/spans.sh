@@ -45,12 +45,24 @@ grep -qvE '^handle \[[0-9]+-[0-9]+ m?s\];' "$dir/slow" && fail "other roots: $(c
 grep -q ';jumps_on\|;recurse' "$dir/slow" && fail 'other functions are kept'
 
 # Waits, with the same marks.  A call that is not meant to be slow has another sleep.
-offcpu --span sleeps -o "$dir/w.pe" -- "$PE_CALLS" sleep >"$dir/said" 2>"$dir/err" || fail "offcpu: $(cat "$dir/err")"
-stackfold --span sleeps --longer 10ms <(pe-symbolize <"$dir/w.pe" 2>/dev/null) >"$dir/waits" 2>"$dir/err"
-slow_calls sleeps 10 '10 ms'
-all_us=$(awk '{ n += $NF } END { print n }' "$dir/waits")
-at_least 'microseconds of waits in slow calls' 60000 "$all_us"
-at_least 'per cent in the long sleep' "$(awk -v all="$all_us" -v fast="$fast_us" 'BEGIN { print 99 - 100 * fast / all }')" "$(share ';long_sleep[; ]' "$dir/waits")"
+# check_waits LABEL COMMAND...: records the program's sleeps by that command
+check_waits() {
+  local all_us
+  "${@:2}" --span sleeps -o "$dir/w.pe" -- "$PE_CALLS" sleep >"$dir/said" 2>"$dir/err" || { fail "$1: $(cat "$dir/err")"; return; }
+  stackfold --span sleeps --longer 10ms <(pe-symbolize <"$dir/w.pe" 2>/dev/null) >"$dir/waits" 2>"$dir/err"
+  slow_calls sleeps 10 '10 ms'
+  all_us=$(awk '{ n += $NF } END { print n }' "$dir/waits")
+  at_least "$1: microseconds of waits in slow calls" 60000 "$all_us"
+  at_least "$1: per cent in the long sleep" "$(awk -v all="$all_us" -v fast="$fast_us" 'BEGIN { print 99 - 100 * fast / all }')" \
+    "$(share ';long_sleep[; ]' "$dir/waits")"
+}
+check_waits perf offcpu --engine perf
+if offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>/dev/null; then
+  check_waits bpf offcpu --engine bpf
+  check_waits 'with wakers' offcpu --wakers
+  check_waits 'CPU time and waits' pe-record --event cpu,waits --wakers --locks
+  grep -q ';long_sleep;.*;\[sleep\];--;' "$dir/waits" || fail "no waker: $(cat "$dir/waits")"
+fi
 
 # Functions whose calls cannot be followed.
 pe-record --span no_such_function -o "$dir/n.pe" -- "$PE_CALLS" 2>"$dir/err" && fail 'an unknown function was accepted'

@@ -55,14 +55,14 @@ exec 3>"$dir/input"
 until grep -q '^0 ' "/proc/$reader/syscall"; do sleep 0.02; done  # it is in read(2)
 pe-record -q --event cpu,waits -o "$dir/still.pe" -p $reader -d 0.5 3>&- 2>"$dir/err"
 stackfold "$dir/still.pe" --weight elapsed -o "$dir/still.folded"
-at_least 'time of a wait that lasts' 500000 "$(time_of '^cat;\[other wait\];\[still waiting\] ' "$dir/still.folded")"
+at_least 'time of a wait that lasts' 500000 "$(time_of '^cat;.*;\[I/O\];\[still waiting\] ' "$dir/still.folded")"
 pe-record -q --event cpu,waits -o "$dir/before.pe" -p $reader 3>&- 2>"$dir/err" & recorder=$!
 await_text . "$dir/before.pe"
 sleep 0.3
 exec 3>&-
 wait $recorder
 stackfold "$dir/before.pe" --weight elapsed -o "$dir/before.folded"
-at_least 'time of a wait that ends' 300000 "$(time_of '^cat;\[I/O\] ' "$dir/before.folded")"
+at_least 'time of a wait that ends' 300000 "$(time_of '^cat;.*;\[I/O\] ' "$dir/before.folded")"
 
 # Recordings without that say what to do, also those of single threads and of the whole machine.
 pe-record -q -o "$dir/plain.pe" -- "$PE_ELAPSED" >"$dir/out"

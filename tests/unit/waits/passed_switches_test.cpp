@@ -97,7 +97,7 @@ struct Engine {
     passed.walk_until(until_ns, [&](const unwind::EndedWait& wait, std::uint64_t end_ns) {
       text += (text.empty() ? "" : " ") + std::to_string(wait.key.tid) + ":" +
               std::to_string(end_ns - wait.since_ns);
-      if (const auto* stack = passed.stack_since(wait.key.tid, wait.since_ns))
+      if (const auto* stack = passed.stack_since(wait.key.tid, wait.since_ns, end_ns))
         text += "@" + std::to_string(stack->ip);
     });
     return text;
@@ -244,21 +244,35 @@ BOOST_AUTO_TEST_CASE(a_stack_stands_until_the_thread_s_next_switch_or_its_end) {
   engine.leave(left_at(100), 0x1000);
   engine.leave(left_at(110, 44), 0x2000);
   engine.walk(kAlways);
-  BOOST_TEST_REQUIRE(engine.passed.stack_since(43, 100) != nullptr);
-  BOOST_TEST(engine.passed.stack_since(43, 100)->ip == 0x1000u);
-  BOOST_TEST(engine.passed.stack_since(43, 100)->cpu == 3u);
-  BOOST_TEST(engine.passed.stack_since(43, 100)->misc ==
+  BOOST_TEST_REQUIRE(engine.passed.stack_since(43, 100, kAlways) != nullptr);
+  BOOST_TEST(engine.passed.stack_since(43, 100, kAlways)->ip == 0x1000u);
+  BOOST_TEST(engine.passed.stack_since(43, 100, kAlways)->cpu == 3u);
+  BOOST_TEST(engine.passed.stack_since(43, 100, kAlways)->misc ==
              (PERF_RECORD_MISC_USER | pe::stream::kMiscIncomplete));
-  BOOST_TEST(engine.passed.stack_since(43, 99) == nullptr);
-  BOOST_TEST(engine.passed.stack_since(45, 100) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(43, 99, kAlways) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(45, 100, kAlways) == nullptr);
   engine.leave(left_at(200), 0x3000);
   engine.walk(kAlways);
-  BOOST_TEST(engine.passed.stack_since(43, 100) == nullptr);
-  BOOST_TEST(engine.passed.stack_since(43, 200)->ip == 0x3000u);
+  BOOST_TEST(engine.passed.stack_since(43, 100, kAlways) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(43, 200, kAlways)->ip == 0x3000u);
   engine.passed.end_thread(43, 210);
   engine.passed.forget_ended();
-  BOOST_TEST(engine.passed.stack_since(43, 200) == nullptr);
-  BOOST_TEST(engine.passed.stack_since(44, 110)->ip == 0x2000u);
+  BOOST_TEST(engine.passed.stack_since(43, 200, kAlways) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(44, 110, kAlways)->ip == 0x2000u);
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_that_was_copied_after_the_wait_had_ended_is_another_one) {
+  Engine engine;
+  engine.registers.front() = 1;
+  engine.passed.hold({left_at(100), {}, {}, engine.registers, engine.memory}, {}, {.at_ns = 150});
+  BOOST_TEST(engine.passed.held_bytes() > 0U);
+  engine.walk(100);
+  BOOST_TEST(engine.passed.held_bytes() == 0U);
+  BOOST_TEST(engine.passed.stack_since(43, 100, 149) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(43, 100, 150) != nullptr);
+  engine.leave(left_at(200), 0x3000);
+  engine.walk(kAlways);
+  BOOST_TEST(engine.passed.stack_since(43, 200, 201) != nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(a_wait_that_is_read_after_the_end_of_its_thread_has_its_stack) {
@@ -277,10 +291,10 @@ BOOST_AUTO_TEST_CASE(a_thread_with_the_number_of_one_that_has_ended_keeps_its_st
   engine.leave(left_at(150), 0x3000);
   engine.walk(kAlways);
   engine.passed.forget_ended();
-  BOOST_TEST_REQUIRE(engine.passed.stack_since(43, 150) != nullptr);
+  BOOST_TEST_REQUIRE(engine.passed.stack_since(43, 150, kAlways) != nullptr);
   engine.passed.end_thread(43, 160);
   engine.passed.forget_ended();
-  BOOST_TEST(engine.passed.stack_since(43, 150) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(43, 150, kAlways) == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(a_waker_has_its_stack_of_that_time_and_keeps_the_one_of_its_own_wait) {
@@ -298,8 +312,8 @@ BOOST_AUTO_TEST_CASE(a_waker_has_its_stack_of_that_time_and_keeps_the_one_of_its
   BOOST_TEST(ip_at(120, 45) == 0x3000U);
   BOOST_TEST(ip_at(130, 44) == 0x4000U);
   BOOST_TEST(ip_at(100, 44) == 0U);
-  BOOST_TEST(engine.passed.stack_since(44, 100)->ip == 0x1000U);
-  BOOST_TEST(engine.passed.stack_since(44, 120) == nullptr);
+  BOOST_TEST(engine.passed.stack_since(44, 100, kAlways)->ip == 0x1000U);
+  BOOST_TEST(engine.passed.stack_since(44, 120, kAlways) == nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(only_the_last_wakers_are_kept) {
