@@ -79,9 +79,11 @@ Counters::Counters(Request request, Target target, unwind::BpfObject* walker)
     is_at_lock_limit_ = true;
     forget_all();
   }
-  if (std::all_of(counters_.begin(), counters_.end(), [](auto& c) { return c.is_of_cpu; }) ||
-      (request_.of_cpus_only && !target_.is_wide() &&
-       std::all_of(target_.processes.begin(), target_.processes.end(), stream::has_ended)))
+  const bool has_no_target =
+      request_.of_cpus_only
+          ? !target_.is_wide() && std::ranges::all_of(target_.processes, stream::has_ended)
+          : std::ranges::all_of(counters_, &Counter::is_of_cpu);
+  if (has_no_target)
     refuse_target();
   check_room();
   check_probed_files();

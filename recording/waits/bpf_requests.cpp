@@ -85,7 +85,8 @@ recording::Request sample_request(const recording::Request& asked) {
   request.user_only = asked.user_only;
   request.call_graph = recording::CallGraph::kAuto;
   request.engine = recording::Engine::kBpf;
-  request.ring_pages = 1;  // its records are those of counters_, too
+  request.ring_pages = 1;
+  request.of_cpus_only = true;  // the counters of side_request() report all changes
   return request;
 }
 
