@@ -22,6 +22,7 @@ enum {
 };
 
 enum {
+  kFutexIsPrivate = 0x80,    ///< FUTEX_PRIVATE_FLAG
   kFutexCommandMask = 0x7f,  ///< without FUTEX_PRIVATE_FLAG, FUTEX_CLOCK_REALTIME
   kFutexCommands = 14,
   /// FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI2
@@ -54,10 +55,15 @@ static __always_inline bool is_release_call(const struct pt_regs* regs, uint64_t
                             : call == kCallFutexWake || call == kCallFutexRequeue;
 }
 
-/// Whether the current thread wakes threads that wait for a futex.  The end of a thread does so,
-/// too (set_tid_address(2)).
-static __always_inline bool releases_futex(struct task_struct* current) {
+/// Whether the current thread may have woken a task that waits for a futex.  The end of a thread
+/// does so, too (set_tid_address(2)).  Only threads with the same memory release a private futex:
+/// another one was interrupted by what ended the wait.
+static __always_inline bool releases_futex(struct task_struct* current, struct task_struct* task) {
   if (!current->mm || (current->flags & PF_KTHREAD))
+    return false;
+  const struct pt_regs* of_wait = (const struct pt_regs*)bpf_task_pt_regs(task);
+  const bool is_private = of_wait->orig_ax == kCallFutex && (of_wait->si & kFutexIsPrivate);
+  if (is_private && current->mm != task->mm)
     return false;
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(current);
   return is_release_call(regs, regs->orig_ax) || (current->flags & PF_EXITING);
@@ -153,7 +159,7 @@ static __always_inline uint32_t take_waker(void* context, struct task_struct* ta
     waking->copied_ns[i] = 0;
   const bool is_of_lock =
       with_locks && (only_locks || waits_for_futex((const struct pt_regs*)bpf_task_pt_regs(task)));
-  const bool is_release = is_of_lock && releases_futex(current);
+  const bool is_release = is_of_lock && releases_futex(current, task);
   thread->ended_by_exit = (current->flags & PF_EXITING) != 0;
   thread->ended_by_release = is_release && !thread->ended_by_exit;
   if (is_of_lock && !is_release) {
