@@ -90,8 +90,7 @@ void choose_programs(unwinder& skeleton, const LoadOptions& options) {
   bpf_program__set_autoload(programs.on_hit, options.with_probes);
   bpf_program__set_autoload(programs.on_sample, !is_of_switches || options.with_samples);
   bpf_program__set_autoload(programs.on_switch, is_of_switches);
-  bpf_program__set_autoload(programs.on_waking,
-                            is_of_switches && (options.max_wakers > 0 || options.with_times));
+  bpf_program__set_autoload(programs.on_waking, is_of_switches && options.max_wakers > 0);
   for (bpf_program* of_kernel_lock : {programs.on_lock_wait, programs.on_lock_taken})
     bpf_program__set_autoload(of_kernel_lock, is_of_switches && options.with_times);
   bpf_program__set_autoload(programs.on_call, is_of_switches && options.with_held);
@@ -126,8 +125,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   settings.wakeup_bytes = options.wakeup_bytes;
   const auto cpus = static_cast<std::uint32_t>(libbpf_num_possible_cpus());
   const bool is_of_switches = options.program == Program::kOnSwitch;
-  constexpr std::uint32_t kScratchesOfCpu = 3;
-  bpf_map__set_max_entries(skeleton.maps.scratches, cpus * kScratchesOfCpu);
+  bpf_map__set_max_entries(skeleton.maps.scratches, cpus * 3);  // kScratchesOfCpu
   bpf_map__set_max_entries(skeleton.maps.script_scratches,
                            !is_of_switches || options.with_scripts ? cpus : 1);
   bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
@@ -138,9 +136,8 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   bpf_map__set_max_entries(skeleton.maps.sum_numbers, settings.max_sums + 1);
   if (!is_of_switches || options.pass_on != kPassNothing)
     bpf_map__set_max_entries(skeleton.maps.ring, static_cast<std::uint32_t>(options.ring_bytes));
-  constexpr std::uint32_t kHitScratches = 4;
   if (options.with_probes)
-    bpf_map__set_max_entries(skeleton.maps.hit_scratches, cpus * kHitScratches);
+    bpf_map__set_max_entries(skeleton.maps.hit_scratches, cpus * 4);  // kHitScratches
   choose_programs(skeleton, options);
 }
 
@@ -188,9 +185,7 @@ class LoadedObject final : public BpfObject {
   std::vector<Outstanding> take_outstanding() override {
     return read_tasks<Outstanding>(skeleton_->progs.on_each_task);
   }
-  std::uint64_t take_silence() override {
-    return std::atomic_ref(skeleton_->bss->silent_since_ns).exchange(0);
-  }
+  std::uint64_t take_silence() override;
   [[nodiscard]] StackOfKernel stack(std::uint32_t number) const override;
   [[nodiscard]] std::vector<Waker> wakers(std::uint32_t number) const override;
   [[nodiscard]] Counts counts() const override;
@@ -321,14 +316,22 @@ void LoadedObject::set_weight(std::uint64_t cookie, const HitWeight& weight) {
 }
 
 std::uint64_t LoadedObject::attach_to_switches() {
-  skeleton_->bss->silent_since_ns = skeleton_->bss->began_ns = monotonic_ns();
+  skeleton_->bss->began_ns = monotonic_ns();
+  skeleton_->bss->activity = skeleton_->bss->began_ns << kRunningBits;
   const auto& programs = skeleton_->progs;
-  attached_.push_back(attach(programs.on_switch));
-  for (const bpf_program* program :
-       {programs.on_waking, programs.on_call, programs.on_lock_wait, programs.on_lock_taken})
+  for (const bpf_program* program : {programs.on_switch, programs.on_waking, programs.on_call,
+                                     programs.on_lock_wait, programs.on_lock_taken})
     if (bpf_program__autoload(program))
       attached_.push_back(attach(program));
   return skeleton_->bss->began_ns;
+}
+
+/// Counts one more running thread, for good: so no thread sees the silence.
+std::uint64_t LoadedObject::take_silence() {
+  const std::uint64_t now = monotonic_ns();
+  const std::uint64_t before = std::atomic_ref(skeleton_->bss->activity).fetch_add(1);
+  const bool is_silent = before << (64 - kRunningBits) == 0;
+  return is_silent ? now - (((now << kRunningBits) - before) >> kRunningBits) : 0;
 }
 
 int LoadedObject::on_record(void* self, void* data, std::size_t bytes) {

@@ -62,6 +62,9 @@ static __always_inline void begin_key(struct ThreadState* thread, struct task_st
   thread->key.waker = 0;
   const bool has_lock = with_locks && (only_locks || waits_for_lock(task, state));
   thread->key.lock = has_lock ? futex_of(regs) & ~1ULL : 0;
+  thread->ran_ns = task->se.sum_exec_runtime;
+  if (with_times)
+    thread->delay_ns = delay_of(task);
 }
 
 /// The memory of on_earlier_wait(), which one thread runs at a time.
@@ -82,10 +85,9 @@ static __always_inline bool is_on_cpu(const struct task_struct* task) {
 
 /// Returns the state in which a task has been since before the recording.  If it has been woken
 /// since, it waited, and now waits for a CPU.
-static __always_inline uint32_t earlier_state(const struct task_struct* task,
-                                              const struct ThreadState* thread) {
+static __always_inline uint32_t earlier_state(const struct task_struct* task) {
   const uint32_t state = *(const volatile uint32_t*)&task->__state;
-  return with_times && thread->woken_at_ns && !state ? kTaskInterruptible : state;
+  return with_times && !state && was_queued_after(task, began_ns) ? kTaskInterruptible : state;
 }
 
 /// Returns the number of the kernel's stack of a task that is off its CPU; 0 if there is none, or

@@ -109,10 +109,16 @@ struct thread_struct {
   unsigned long fsbase;
 };
 
+struct sched_info {
+  unsigned long run_delay;  // CO-RE reads it with the kernel's size
+  unsigned long last_arrival, last_queued;
+};
+
 struct task_struct {
   unsigned int __state;
   int on_cpu;
   struct sched_entity se;
+  struct sched_info sched_info;
   unsigned int flags;
   struct mm_struct* mm;
   int pid;

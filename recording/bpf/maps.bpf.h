@@ -63,9 +63,9 @@ const volatile uint64_t wakeup_bytes = 0;       ///< bytes in the ring that wake
 uint64_t next_stack_block = 1;  ///< 0 is not a stack
 uint32_t next_sum = 1;          ///< 0 is not a sum
 uint32_t is_paused = 0;         ///< samples are ignored
-int32_t running = 0;            ///< with_times: threads of the targets that are on a CPU
-/// With_times: CLOCK_MONOTONIC ns since when none is; 0: one is.
-uint64_t silent_since_ns = 0;
+/// With_times: number of the targets' threads that are on a CPU, and when it last fell:
+/// times.bpf.h.
+uint64_t activity = 0;
 uint64_t began_ns = 0;  ///< CLOCK_MONOTONIC ns: when switches began to be recorded
 /// CLOCK_MONOTONIC ns: when the ring's reader last read it, or was woken for mappings.
 uint64_t read_ns = 0;
@@ -222,8 +222,8 @@ struct ThreadState {
   uint64_t since_ns;  ///< when it left its CPU; 0: it is on one
   uint64_t ran_ns;    ///< its time on CPUs until then
   struct SumKey key;
-  uint64_t woken_at_ns;  ///< with_times: when it was woken, since it came to a CPU; 0: it was not
-  uint32_t is_running;   ///< with_times: counted in `running`
+  uint64_t delay_ns;     ///< with_times: for how long it had waited for CPUs when it left its CPU
+  uint32_t is_running;   ///< with_times: counted in `activity`
   uint32_t call_kind;    ///< with_times: of the last wait in a system call
   uint64_t kernel_lock;  ///< with_times: address of a lock of the kernel that it waits for; 0: none
   uint64_t changes;  ///< changes_announced + changes_seen + 1 when `generation` was found; 0: never

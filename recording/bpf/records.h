@@ -176,6 +176,9 @@ struct EndedWait {
   uint64_t copied_ns[kMaxWakers];
 };
 
+/// Bits of the programs' `activity` that have the number of running threads: times.bpf.h.
+enum { kRunningBits = 16 };
+
 struct Sum {
   uint64_t ns;
   uint64_t count;

@@ -28,7 +28,7 @@ static __always_inline bool stands_still(struct Scratch* scratch, const struct H
       return false;
     *read_bytes = bytes;
   }
-  return user_words_stand(scratch, &history->noted) != 0;
+  return words_stand(scratch, &history->noted, 0) != 0;
 }
 
 /// Whether the mappings belong to the program that the process runs.

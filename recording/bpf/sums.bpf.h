@@ -95,15 +95,9 @@ static __always_inline bool send_end(const struct ThreadState* thread, uint64_t 
 
 /// Ends the wait of a thread with with_times.
 static __always_inline void end_timed_wait(struct ThreadState* thread, uint64_t since_ns,
-                                           uint64_t silent_ns, uint64_t now) {
-  uint64_t woken_ns = thread->key.state == 0 ? since_ns : thread->woken_at_ns;
-  thread->woken_at_ns = 0;
-  if (woken_ns == 0 || woken_ns > now)
-    woken_ns = now;
-  if (woken_ns < since_ns)  // the waker was before its thread
+                                           uint64_t woken_ns, uint64_t silent_ns, uint64_t now) {
+  if (woken_ns < since_ns || thread->key.state == 0)
     woken_ns = since_ns;
-  if (silent_ns > now)  // another CPU has noted it meanwhile
-    silent_ns = 0;
   if (silent_ns && silent_ns < since_ns)
     silent_ns = since_ns;
   if (is_reported(thread) && send_end(thread, since_ns, woken_ns, silent_ns, now))

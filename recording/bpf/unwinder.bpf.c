@@ -38,8 +38,8 @@ int on_sample(struct bpf_perf_event_data* context) {
     struct ThreadState* thread =
         bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (thread)
-      start_running(thread);  // it may run since before the recording
-    const int32_t others = *(volatile int32_t*)&running;
+      start_running(thread, bpf_ktime_get_ns());  // it may run since before the recording
+    const uint32_t others = *(volatile uint64_t*)&activity & RUNNING_MASK;
     scratch->record.running = others < 1 ? 1 : others;
   }
   if (!take_sample(context, task, scratch, counted, with_kernel_stacks))
@@ -124,8 +124,9 @@ static __always_inline uint64_t take_wait(struct ThreadState* thread) {
   return has_it ? since_ns : 0;
 }
 
+/// `woken_ns` and `silent_ns` are as in EndedWait.
 static __always_inline void end_wait(struct ThreadState* thread, uint64_t since_ns,
-                                     uint64_t silent_ns, uint64_t now) {
+                                     uint64_t woken_ns, uint64_t silent_ns, uint64_t now) {
   const uint64_t ns = now - since_ns;
   thread->key.waker = thread->key.state ? thread->waker : 0;
   if (thread->key.lock)
@@ -144,7 +145,7 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t since_
   if (with_held || ns < min_ns || ns > max_ns)
     return;
   if (with_times)
-    return end_timed_wait(thread, since_ns, silent_ns, now);
+    return end_timed_wait(thread, since_ns, woken_ns, silent_ns, now);
   if (is_reported(thread) && send_end(thread, since_ns, now, 0, now))
     return;
   const struct Sum more = {.ns = ns, .last_ns = now};
@@ -153,9 +154,10 @@ static __always_inline void end_wait(struct ThreadState* thread, uint64_t since_
 
 /// Ends the wait of a task that leaves its CPU and was not seen to return to one (tracing may be
 /// off on that CPU).  The task is assumed to have returned as long ago as it has run since.
-static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t since_ns,
-                                            uint64_t ran_ns, uint64_t now) {
-  uint64_t since_then = ran_ns - thread->ran_ns;
+static __always_inline void end_unseen_wait(struct ThreadState* thread,
+                                            const struct task_struct* task, uint64_t since_ns,
+                                            uint64_t now) {
+  uint64_t since_then = task->se.sum_exec_runtime - thread->ran_ns;
   const uint64_t most = now - since_ns;
   if (since_then > most)
     since_then = most;
@@ -164,7 +166,9 @@ static __always_inline void end_unseen_wait(struct ThreadState* thread, uint64_t
     ++counted->missed;
     counted->missed_ns += most - since_then;
   }
-  end_wait(thread, since_ns, 0, now - since_then);
+  const uint64_t end_ns = now - since_then;
+  const uint64_t woken_ns = with_times ? ready_since(task, thread->delay_ns, 0, end_ns) : 0;
+  end_wait(thread, since_ns, woken_ns, 0, end_ns);
 }
 
 /// Handles a task that leaves its CPU, on which it is still the current one.
@@ -175,10 +179,9 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
     return;
   // Only targets' threads have storage, so these are not checked again.
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
-  const uint64_t ran_ns = task->se.sum_exec_runtime;
   const uint64_t unseen_ns = thread ? take_wait(thread) : 0;
   if (unseen_ns)
-    end_unseen_wait(thread, unseen_ns, ran_ns, now);
+    end_unseen_wait(thread, task, unseen_ns, now);
   if (with_times && thread)
     stop_running(thread, now);
   if (!is_wanted_wait(task, state))
@@ -197,7 +200,6 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
     return;
   }
   begin_key(thread, task, state);
-  thread->ran_ns = ran_ns;
   thread->key.kernel_stack =
       with_kernel_stacks ? take_kernel_stack(context, scratch, thread, counted) : 0;
   thread->is_passed_on = 0;
@@ -214,17 +216,12 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
   thread->since_ns = now;
 }
 
-/// A thread that has waited since before the recording runs, after no thread had run.  If nobody
-/// has woken it, it waited for a CPU.
+/// A thread that has waited since before the recording runs, after no thread had run.
 static __always_inline void end_earlier_wait(struct ThreadState* thread, struct task_struct* task,
-                                             uint64_t silent_ns, uint64_t now) {
+                                             uint64_t woken_ns, uint64_t silent_ns, uint64_t now) {
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(task);
-  uint64_t woken_ns = thread->woken_at_ns;
-  thread->woken_at_ns = 0;
   if (woken_ns < silent_ns)
     woken_ns = silent_ns;
-  if (woken_ns > now)
-    woken_ns = now;
   thread->key =
       (struct SumKey){.tgid = task->tgid,
                       .tid = task->pid,
@@ -239,6 +236,7 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_struct* next,
              unsigned int prev_state) {
   const uint64_t now = bpf_ktime_get_ns();
+  const uint64_t ahead_ns = with_times ? compare_clocks(prev, now) : 0;
   leave(ctx, prev, preempt ? 0 : prev_state, now);
   if (next->tgid == 0 || (!next->mm && !with_kernel_threads))
     return 0;
@@ -247,12 +245,16 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
     thread = bpf_task_storage_get(&threads, next, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!thread)
     return 0;
-  const uint64_t silent_ns = with_times ? start_running(thread) : 0;
+  const uint64_t silent_ns = with_times ? start_running(thread, now) : 0;
   const uint64_t since_ns = take_wait(thread);
+  // Volatile, because for the verifier one instruction must not read either kind of memory.
+  const uint64_t noted_ns = *(volatile uint64_t*)&thread->delay_ns;
+  const uint64_t delay_ns = since_ns ? noted_ns : delay_of(next);
+  const uint64_t woken_ns = with_times ? ready_since(next, delay_ns, ahead_ns, now) : 0;
   if (since_ns)
-    end_wait(thread, since_ns, silent_ns, now);
+    end_wait(thread, since_ns, woken_ns, silent_ns, now);
   else if (silent_ns && silent_ns < now)
-    end_earlier_wait(thread, next, silent_ns, now);
+    end_earlier_wait(thread, next, woken_ns, silent_ns, now);
   return 0;
 }
 
@@ -266,11 +268,7 @@ int BPF_PROG(on_waking, struct task_struct* task) {
   struct ThreadState* thread = bpf_task_storage_get(&threads, task, 0, 0);
   struct Counts* counted = counts_of_cpu();
   struct Scratch* scratch = scratch_of_cpu(kOfWaking);
-  if (with_times && !thread && is_target(task->tgid))
-    thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   // The last waker counts: a thread that was woken before it left its CPU stays on it.
-  if (with_times && thread)
-    thread->woken_at_ns = bpf_ktime_get_ns();
   if (!with_wakers && !is_of_lock)
     return 0;
   if (thread && counted && scratch && task->pid != 0)
@@ -334,7 +332,7 @@ int on_earlier_wait(struct bpf_iter__task* context) {
     ++counted->no_storage;
     return kDone;
   }
-  const uint32_t state = earlier_state(task, thread);
+  const uint32_t state = earlier_state(task);
   if (!is_wanted_wait(task, state))
     return kDone;
   const uint32_t kernel_stack =
@@ -346,7 +344,6 @@ int on_earlier_wait(struct bpf_iter__task* context) {
     return kDone;
   begin_key(thread, task, state);
   thread->key.kernel_stack = kernel_stack;
-  thread->ran_ns = task->se.sum_exec_runtime;
   thread->is_passed_on = wait->has_user_stack;
   wait->outstanding.key = thread->key;
   wait->outstanding.since_ns = began_ns;
