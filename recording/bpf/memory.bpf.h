@@ -56,6 +56,8 @@ static __always_inline bool read_word(struct Scratch* scratch, uint64_t avma, ui
       return false;
     *word = scratch->read_value;
   }
+  if (scratch->is_whole)
+    return true;  // nothing will be compared with it
   const uint32_t read = scratch->places_read;
   const uint64_t from_start = avma - scratch->start_sp;
   const uint64_t place = from_start >> 3;

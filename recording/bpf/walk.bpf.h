@@ -85,7 +85,8 @@ static __always_inline uint32_t find_rule(struct Scratch* scratch, uint64_t avma
   const uint32_t found = chunk->words[word & (kChunkWords - 1)];
   uint32_t row = scratch->mapping_rows + (found & kRowMask);
   uint32_t left = (found >> kRowShift) + 1;
-  chunk = chunk_of(row);
+  if ((row ^ word) >> kChunkShift)
+    chunk = chunk_of(row);
   if (!chunk)
     return 0;
   row &= kChunkWords - 1;
@@ -113,6 +114,8 @@ static __always_inline void put_frame(struct Scratch* scratch) {
   if (count < kMaxFrames)
     scratch->words[count + 1] = frame;
   scratch->count = count + 1;
+  if (scratch->is_whole)
+    return;
   uint64_t hash = (scratch->hash ^ frame) * 0x9e3779b97f4a7c15ULL;
   hash ^= hash >> 29;
   scratch->hash = hash;
