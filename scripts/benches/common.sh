@@ -147,6 +147,21 @@ all_cpu() {
   keep CPU s "$cpu"
 }
 
+# counts_runs: makes the kernel count the runs of eBPF programs and their time until the part ends; fails if it cannot
+counts_runs() {
+  local stats
+  stats=$(cat /proc/sys/kernel/bpf_stats_enabled) && command -v bpftool >/dev/null || return
+  at_end="sysctl -qw kernel.bpf_stats_enabled=$stats 2>/dev/null || :"
+  sysctl -qw kernel.bpf_stats_enabled=1 2>/dev/null
+}
+
+# runs_of PID: prints the name of each eBPF program of the process, the nanoseconds of its runs, and their number.  Other processes of
+# this machine have programs of the same names.
+runs_of() {
+  sed -n 's/^prog_id:[[:space:]]*//p' "/proc/$1/fdinfo"/* 2>/dev/null | sort -u | while read -r id; do bpftool prog show id "$id"; done |
+    sed -nE 's/.* name ([^ ]+) .*run_time_ns ([0-9]+) run_cnt ([0-9]+).*/\1 \2 \3/p'
+}
+
 # user_cpu BYTES: user time and largest memory of the row's one process, and its speed with an input of so many BYTES
 user_cpu() {
   local figures seconds

@@ -48,6 +48,28 @@ pe-record -q --event cpu,waits -o "$dir/crowd.pe" -- "$PE_ELAPSED" crowd 2>"$dir
 stackfold "$dir/crowd.pe" -o "$dir/crowd.folded"
 at_least 'new processes, waiting for a CPU' 100000 "$(time_of '^elapsed;\[waiting for a CPU\] ' "$dir/crowd.folded")"
 
+# A thread that is woken beside busy processes waits for a CPU as long as the kernel says.
+cat >"$dir/woken.py" <<'END'
+import os, subprocess, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(3)]
+os.nice(10)
+delay_us = lambda: int(open("/proc/self/schedstat").read().split()[1]) // 1000
+before = delay_us()
+for _ in range(60):
+    time.sleep(0.005)
+print(delay_us() - before)
+for each in busy:
+    each.kill()
+END
+pe-record -q --event cpu,waits -o "$dir/woken.pe" -- python3 "$dir/woken.py" >"$dir/own" 2>"$dir/err" || fail "woken: $(cat "$dir/err")"
+slept=$(cat "$dir/own")
+pe-symbolize -q "$dir/woken.pe" | stackfold -o "$dir/woken.folded" 2>/dev/null
+delay=$(time_of '^python3.*nanosleep.*;\[waiting for a CPU\] ' "$dir/woken.folded")
+at_least 'the kernel: waits for a CPU' 50000 "$slept"
+at_least 'woken threads, waiting for a CPU' $((slept * 80 / 100)) "$delay"  # it may also be preempted, elsewhere
+at_least 'the longest wait for a CPU' "$delay" $((slept * 105 / 100 + 5000))
+
 # What waits since before the recording has that time, and no CPU could shorten it.
 mkfifo "$dir/input"
 cat "$dir/input" >"$dir/out" & reader=$!
