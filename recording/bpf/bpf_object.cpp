@@ -29,8 +29,6 @@
 namespace pe::unwind {
 namespace {
 
-constexpr std::size_t kVerifierLogBytes = std::size_t{1} << 20;
-
 struct SkeletonDeleter {
   void operator()(unwinder* skeleton) const { unwinder__destroy(skeleton); }
 };
@@ -337,10 +335,9 @@ std::uint64_t LoadedObject::take_silence() {
 int LoadedObject::on_record(void* self, void* data, std::size_t bytes) {
   auto& object = *static_cast<LoadedObject*>(self);
   object.take_record({static_cast<const std::byte*>(data), bytes});
-  ++object.samples_read_;
-  object.bytes_read_ += bytes;
-  constexpr int kEnough = -1;
-  return object.bytes_read_ < bpf_map__max_entries(object.skeleton_->maps.ring) ? 0 : kEnough;
+  ++object.samples_read_, object.bytes_read_ += bytes;
+  const bool has_enough = object.bytes_read_ >= bpf_map__max_entries(object.skeleton_->maps.ring);
+  return has_enough ? -1 : 0;
 }
 
 void LoadedObject::take_record(std::span<const std::byte> bytes) const {
@@ -483,8 +480,8 @@ LimitedWalks LoadedObject::limited_walks() const {
 
 std::unique_ptr<BpfObject> load(const LoadOptions& options) {
   refuse_other_pid_namespaces();
-  libbpf_set_print(nullptr);  // its messages are in the log
-  std::string log(kVerifierLogBytes, '\0');
+  libbpf_set_print(nullptr);                    // its messages are in the log
+  std::string log(std::size_t{1} << 20, '\0');  // the verifier's, too
   Skeleton skeleton = open(log);
   configure(*skeleton, fitted(options));
   if (const int error = unwinder__load(skeleton.get()); error != 0) {
