@@ -25,6 +25,7 @@ in_group() {
   remove_group
   return $status
 }
+while :; do :; done &  # an idle machine has no samples; clean_up ends it
 groups=0 own=
 for recorder in 'pe-record --engine bpf' 'pe-record --engine perf' 'offcpu --engine bpf' 'offcpu --engine perf'; do
   # shellcheck disable=SC2086 # words
