@@ -4,7 +4,7 @@
 
 const LOST_NAME = '[lost samples]';
 const NS_PER_S = 1e9;
-// What threads waited for, as the frames at the ends of stacks name it, from the bottom of the map to its top.
+// The kinds of waits, as the last frames of stacks name them, from the bottom of a bar to its top.
 const WAIT_NAMES = ['[waiting for a CPU]', '[lock]', '[I/O]', '[page fault]', '[sleep]', '[child process]', '[other wait]'];
 const STILL_WAITING = '[still waiting]';
 

@@ -149,7 +149,7 @@ enum class NameKind {
   kChild
 };
 
-/// What threads waited for, as the frames of stackfold have it: "[lock]_[o]".
+/// The kinds of waits, and the names of their frames: "[lock]_[o]".
 inline constexpr std::pair<NameKind, std::string_view> kKindsOfWaits[] = {
     {NameKind::kReady, "waiting for a CPU"},
     {NameKind::kLock, "lock"},

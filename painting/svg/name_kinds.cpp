@@ -1,4 +1,4 @@
-// What the names of frames say of their code: the second part of colors.h.
+// Finds the kind of a frame's code by its name: the second part of colors.h.
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <iterator>

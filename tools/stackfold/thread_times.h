@@ -3,8 +3,8 @@
 //
 // Times of waits are exact.  Where the time is known in which no thread ran, some thread ran in the
 // rest, and samples only have to show how many threads did: the CPU time is that rest, times the
-// average number.  Of a program with one thread it is exact, too.  Otherwise CPU time is the sum of
-// the samples' periods.
+// average number.  For a program with one thread, that is exact.  Where that time is not known, CPU
+// time is the sum of the samples' periods.
 // SPDX-License-Identifier: MIT
 #pragma once
 

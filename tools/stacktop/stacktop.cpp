@@ -129,7 +129,7 @@ int work(const CommandLine& line, Io& io) {
   if (options.has_spans)
     return report_spans(line, options, io);
   const Hints hints = options.has_hints ? read_hints(options, io) : Hints();
-  // Who asks for a function or for modules wants to see them.
+  // Reports on one function, or on modules, need the frames below the program's.
   const bool cuts_waits = !options.function && options.by != stacktop::By::kModule;
   const Profile profile = read_profile(line.operands, io.in_fd, cuts_waits);
   report_input(profile, io);
