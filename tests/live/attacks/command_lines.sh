@@ -45,7 +45,7 @@ for kind in absent changes; do
   if kill $target 2>/dev/null; then
     fold "$dir/a.pe" --root command >"$dir/a.folded"
     check "$kind" "$dir/a.folded"
-    at_least "$kind: share" 90 "$(share '^odd_words.*;main' "$dir/a.folded")"
+    at_least "$kind: share in $(head -1 "$dir/a.folded")" 90 "$(share '^odd_words.*;main' "$dir/a.folded")"
   elif [ $kind != absent ]; then  # not everybody may use userfaultfd(2)
     fail "$kind: ended"
   fi

@@ -1,7 +1,7 @@
 // Programs whose command lines are hostile.  Prints a line when ready, and computes until it is
 // killed.
 //
-// Usage: odd_words absent WORD: the memory of WORD comes from another process, which never answers.
+// Usage: odd_words absent WORD: a page of WORD comes from another process, which never answers.
 //        odd_words changes WORD: WORD changes all the time, and has no end.
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
@@ -18,7 +18,8 @@
 enum { kPageBytes = 4096 };
 
 static int make_absent(const char* word) {
-  char* const page = (char*)((uintptr_t)word & ~(uintptr_t)(kPageBytes - 1));
+  // The page before may have this program's own frames.
+  char* const page = (char*)(((uintptr_t)word + kPageBytes - 1) & ~(uintptr_t)(kPageBytes - 1));
   const int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
   struct uffdio_api api = {.api = UFFD_API};
   struct uffdio_register range = {.range = {(uintptr_t)page, kPageBytes},
@@ -35,8 +36,7 @@ int main(int count, char** arguments) {
   const int changes = strcmp(arguments[1], "changes") == 0;
   char* const word = arguments[2];
   const size_t bytes = strlen(word) + 1;
-  // The first page of the word has other words, but none that is needed.
-  if (!changes && !make_absent(word))
+  if (!changes && (bytes < 2 * kPageBytes || !make_absent(word)))
     return 3;
   puts("ready");
   fflush(stdout);
