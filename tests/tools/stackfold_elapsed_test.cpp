@@ -183,4 +183,27 @@ BOOST_AUTO_TEST_CASE(exports_call_samples_of_cpu_time_samples) {
   BOOST_TEST(pe::testing::stackfold({"--event", "silence"}, profile.out).status == 1);
 }
 
+BOOST_AUTO_TEST_CASE(the_time_of_slow_calls_is_divided) {
+  constexpr std::uint64_t kLock = 2;
+  Recording all;
+  all.calls_of("handle").enter({.time_ns = kStart + 100 * kMs});
+  all.add(kCpuId, 150, 40, 1).add(kWaitId, 250, 80, kSleep).add(kWaitId, 300, 30, kLock);
+  all.add(kWaitId, 390, 200, kSleep, 2);  // of another thread
+  all.leave({.time_ns = kStart + 400 * kMs});
+  all.enter({.time_ns = kStart + 500 * kMs}).leave({.time_ns = kStart + 510 * kMs});
+  all.whole(600);
+  const Result r = fold(all, {"--annotate", "--span", "handle", "--longer", "50ms"});
+  BOOST_TEST(r.err.starts_with(
+                 "stackfold: stdin: handle: 1 of 2 calls took longer than 50 ms (0.300 s: CPU "
+                 "0.190 s, lock 0.030 s, sleep 0.080 s)"),
+             r.err);
+  BOOST_TEST(fact(r.out, "on-cpu") == "0.190 s");
+  BOOST_TEST(fact(r.out, "elapsed") == "none");
+  // Waits alone do not tell how long the call ran.
+  const Result waits = fold(all, {"--event", "offcpu", "--longer", "50ms"});
+  BOOST_TEST(
+      waits.err.starts_with("stackfold: stdin: handle: 1 of 2 calls took longer than 50 ms;"),
+      waits.err);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

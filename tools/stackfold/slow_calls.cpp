@@ -52,6 +52,8 @@ std::string describe(const SlowCallReport& report, std::uint64_t longer_ns) {
                   longer_ns > 0 ? fmt::format("{} of {} took longer than {}", report.slow_calls,
                                               plural(calls.calls, "call"), duration_text(longer_ns))
                                 : plural(calls.calls, "call"));
+  if (const std::string times = report.times.text(); !times.empty())
+    text += fmt::format(" ({}: {})", seconds_text(report.slow_ns), times);
   text += stream::describe(calls);
   if (report.malformed > 0)
     text += ", " + plural(report.malformed, "malformed mark");
@@ -74,6 +76,7 @@ SlowCalls::SlowCalls(folded::FrameTable& frames, const Options& options, const s
       wanted_(options.span),
       longer_ns_(options.longer_ns),
       with_times_(options.every_ns.has_value()),
+      takes_all_(!options.event && !options.time),
       keep_(std::move(keep)),
       spans_([this](const stream::Span& span, stream::SpanEnd how) { end(span, how); }),
       stacks_(frames) {}
@@ -87,7 +90,12 @@ void SlowCalls::follow(const stream::Record& record, const stream::Session& sess
 /// Chooses the function.  All events of a stream precede its samples.
 void SlowCalls::choose(const stream::Session& session) {
   std::vector<std::string> functions;
-  for (const stream::Event& event : session.events().all())
+  const auto& events = session.events().all();
+  const auto has = [&events](std::string_view name) {
+    return std::ranges::find(events, name, &stream::Event::name) != events.end();
+  };
+  has_all_time_ = takes_all_ && has(stream::kCpuEvent) && has(stream::kWaitEvent);
+  for (const stream::Event& event : events)
     if (const auto what = stream::span_event(event.name); what && !what->is_return)
       functions.emplace_back(what->function);
   if (functions.empty())
@@ -107,9 +115,10 @@ void SlowCalls::choose(const stream::Session& session) {
   function_ = spans_.index_of(*meant);
 }
 
-void SlowCalls::hold(std::uint32_t tid, const StackCount& counted) {
+void SlowCalls::hold(const stream::Sample& sample, std::string_view event,
+                     const StackCount& counted) {
   std::uint64_t number = 0;
-  spans_.for_each_open(tid, [&](const stream::Span& span) {
+  spans_.for_each_open(sample.tid, [&](const stream::Span& span) {
     // A wait that started before the entry is damage.
     if (span.function == function_ && counted.begin_ns >= span.begin_ns)
       number = span.number;
@@ -120,6 +129,7 @@ void SlowCalls::hold(std::uint32_t tid, const StackCount& counted) {
   }
   Held& held = held_[number];
   ++held.samples;
+  held.times.add(sample, event);
   const folded::StackId stack = stacks_.add(counted.stack, {});
   if (with_times_) {
     held.timed.push_back(
@@ -136,8 +146,12 @@ void SlowCalls::end(const stream::Span& span, stream::SpanEnd how) {
     return;
   const bool is_slow = how != stream::SpanEnd::kLeft &&
                        (longer_ns_ == 0 || span.end_ns - span.begin_ns > longer_ns_);
-  report_.slow_calls += is_slow ? 1 : 0;
   const auto held = held_.extract(span.number);
+  if (is_slow) {
+    ++report_.slow_calls;
+    if (has_all_time_ && has_known_length(how))
+      add_times(span, held.empty() ? KindTimes() : held.mapped().times);
+  }
   if (held.empty())
     return;
   const std::uint64_t samples = held.mapped().samples;
@@ -145,6 +159,14 @@ void SlowCalls::end(const stream::Span& span, stream::SpanEnd how) {
     keep(span, held.mapped());
   else
     (has_known_length(how) ? report_.in_fast : report_.in_left) += samples;
+}
+
+/// A call is of one thread: while that did not wait, it ran.  Samples are not needed for that.
+void SlowCalls::add_times(const stream::Span& span, KindTimes times) {
+  const auto ns = static_cast<double>(span.end_ns - span.begin_ns);
+  report_.slow_ns += ns;
+  times.cpu_ns = std::max(0.0, ns - times.waited_ns());
+  report_.times.add(times);
 }
 
 void SlowCalls::keep(const stream::Span& span, const Held& held) {

@@ -12,11 +12,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "stackfold/folded_counts.h"
 #include "stackfold/options.h"
+#include "stackfold/thread_times.h"
 #include "stream/session.h"
 #include "stream/spans.h"
 
@@ -39,6 +41,8 @@ struct SlowCallReport {
   std::string function;  ///< as the user wrote it; empty: there is none
   stream::SpanCounts calls;
   std::uint64_t slow_calls = 0;
+  double slow_ns = 0;           ///< their durations
+  KindTimes times;              ///< the parts of it; all 0 if the stream does not have all of these
   std::uint64_t malformed = 0;  ///< entries and returns
   std::uint64_t samples = 0;    ///< in slow calls
   std::uint64_t in_fast = 0;    ///< samples in other calls
@@ -60,8 +64,8 @@ class SlowCalls {
   /// Follows a record that the session has applied.  Throws Error if the stream does not have
   /// exactly the requested function.
   void follow(const stream::Record& record, const stream::Session& session);
-  /// Holds a stack if its thread is in a call.
-  void hold(std::uint32_t tid, const StackCount& counted);
+  /// Holds a stack if the sample's thread is in a call.
+  void hold(const stream::Sample& sample, std::string_view event, const StackCount& counted);
   /// The stream has ended: a call that is open has lasted as long as the recording knows.
   SlowCallReport finish();
 
@@ -75,17 +79,21 @@ class SlowCalls {
     boost::unordered_flat_map<std::uint64_t, std::uint64_t> sums;  ///< by stack and is_time
     std::vector<Timed> timed;
     std::uint64_t samples = 0;
+    KindTimes times;
   };
 
   void choose(const stream::Session& session);
   void end(const stream::Span& span, stream::SpanEnd how);
   void keep(const stream::Span& span, const Held& held);
+  void add_times(const stream::Span& span, KindTimes times);
 
   folded::FrameTable& frames_;
   std::string input_;  ///< its name
   std::optional<std::string> wanted_;
   std::uint64_t longer_ns_;
   bool with_times_;
+  bool takes_all_;             ///< no samples are left out
+  bool has_all_time_ = false;  ///< CPU samples and waits are all there
   Keep keep_;
   stream::Spans spans_;
   std::optional<std::uint32_t> function_;         ///< its index in spans_

@@ -212,7 +212,9 @@ std::string StreamFacts::text(const StreamReport& report, const stream::Session&
     add("event", takes_all_time ? "cpu,waits" : event->name);
     add("rate", rate_of(*event));
   }
-  if (takes_all_time)
+  if (report.calls)
+    report.calls->times.append_to(text);
+  else if (takes_all_time)
     times_.append_to(text);
   if (report.unit != "samples")
     add("unit", report.unit);
@@ -381,7 +383,7 @@ void StreamCollapser::add(const Stacks::Taken& taken) {
                            .begin_ns = begin_of(taken.sample, taken.event),
                            .end_ns = taken.sample.time_ns};
   if (slow_calls_)
-    slow_calls_->hold(taken.sample.tid, counted);
+    slow_calls_->hold(taken.sample, taken.event.name, counted);
   else
     count(counted);
 }

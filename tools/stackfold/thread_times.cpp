@@ -4,49 +4,92 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "base/clock.h"
 #include "folded/facts.h"
 
 namespace pe::fold {
 namespace {
 
-constexpr double kSecondsPerNs = 1e-9;
+/// A kind of wait, its fact, and its name in messages.
+struct Kind {
+  stream::WaitKind kind;
+  std::string_view key, name;
+};
+/// In the order of facts and messages.
+constexpr std::array<Kind, stream::kWaitKinds> kKinds = {{
+    {stream::WaitKind::kReady, "ready", "ready"},
+    {stream::WaitKind::kLock, "lock", "lock"},
+    {stream::WaitKind::kIo, "io", "I/O"},
+    {stream::WaitKind::kSleep, "sleep", "sleep"},
+    {stream::WaitKind::kFault, "page-fault", "page faults"},
+    {stream::WaitKind::kChild, "child", "child processes"},
+    {stream::WaitKind::kOther, "other-wait", "other"},
+}};
 
-/// The facts' keys, by stream::WaitKind.
-constexpr std::array<std::string_view, stream::kWaitKinds> kWaitKeys = {
-    "other-wait", "ready", "lock", "sleep", "io", "page-fault", "child"};
+void append(std::string& facts, std::string_view key, double ns) {
+  if (ns > 0)
+    folded::append_fact(facts, key, seconds_text(ns));
+}
 
 }  // namespace
 
+std::string seconds_text(double ns) {
+  return fmt::format("{:.3f} s", ns / static_cast<double>(kNsPerSecond));
+}
+
+void KindTimes::add(const stream::Sample& sample, std::string_view event) {
+  const auto ns = static_cast<double>(sample.period);
+  if (event == stream::kCpuEvent)
+    cpu_ns += ns;
+  else if (event == stream::kWaitEvent && sample.weight < wait_ns.size())
+    wait_ns.at(static_cast<std::size_t>(sample.weight)) += ns;
+}
+
+void KindTimes::add(const KindTimes& times) {
+  cpu_ns += times.cpu_ns;
+  for (std::size_t i = 0; i < wait_ns.size(); ++i)
+    wait_ns.at(i) += times.wait_ns.at(i);
+}
+
+double KindTimes::waited_ns() const { return std::reduce(wait_ns.begin(), wait_ns.end()); }
+
+std::string KindTimes::text() const {
+  std::string text = cpu_ns > 0 ? "CPU " + seconds_text(cpu_ns) : "";
+  for (const Kind& each : kKinds)
+    if (const double ns = wait_ns.at(static_cast<std::size_t>(each.kind)); ns > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", each.name, seconds_text(ns));
+  return text;
+}
+
+void KindTimes::append_to(std::string& facts) const {
+  append(facts, "on-cpu", cpu_ns);
+  for (const Kind& each : kKinds)
+    append(facts, each.key, wait_ns.at(static_cast<std::size_t>(each.kind)));
+}
+
 void ThreadTimes::add(const stream::Sample& sample, std::string_view event) {
   const auto ns = static_cast<double>(sample.period);
-  if (event == stream::kCpuEvent) {
-    cpu_ns_ += ns;
+  times_.add(sample, event);
+  if (event == stream::kCpuEvent)
     clock_ns_ += ns / static_cast<double>(std::max<std::uint64_t>(1, sample.weight));
-  } else if (event == stream::kWaitEvent && sample.weight < wait_ns_.size()) {
-    wait_ns_.at(static_cast<std::size_t>(sample.weight)) += ns;
-  } else if (event == stream::kSilenceEvent) {
+  else if (event == stream::kSilenceEvent)
     (sample.pid == 0 ? whole_ns_ : silent_ns_) += ns;
-  }
 }
 
 double ThreadTimes::busy_ns() const noexcept { return std::max(0.0, whole_ns_ - silent_ns_); }
 
-double ThreadTimes::parallelism() const noexcept { return clock_ns_ > 0 ? cpu_ns_ / clock_ns_ : 1; }
+double ThreadTimes::parallelism() const noexcept {
+  return clock_ns_ > 0 ? times_.cpu_ns / clock_ns_ : 1;
+}
 
 void ThreadTimes::append_to(std::string& facts) const {
-  const auto append = [&facts](std::string_view key, double ns) {
-    if (ns > 0)
-      folded::append_fact(facts, key, fmt::format("{:.3f} s", ns * kSecondsPerNs));
-  };
-  append("elapsed", whole_ns_);
-  append("on-cpu", whole_ns_ > 0 ? busy_ns() * parallelism() : cpu_ns_);
-  for (const stream::WaitKind kind :
-       {stream::WaitKind::kReady, stream::WaitKind::kLock, stream::WaitKind::kIo,
-        stream::WaitKind::kSleep, stream::WaitKind::kFault, stream::WaitKind::kChild,
-        stream::WaitKind::kOther})
-    append(kWaitKeys.at(static_cast<std::size_t>(kind)),
-           wait_ns_.at(static_cast<std::size_t>(kind)));
+  append(facts, "elapsed", whole_ns_);
+  KindTimes times = times_;
+  if (whole_ns_ > 0)
+    times.cpu_ns = busy_ns() * parallelism();
+  times.append_to(facts);
   if (whole_ns_ > 0 && busy_ns() > 0)
     folded::append_fact(facts, "parallelism",
                         fmt::format("{:.2f} threads while any ran, {:.2f} over all time",

@@ -18,6 +18,24 @@
 
 namespace pe::fold {
 
+/// Returns "1.234 s".
+std::string seconds_text(double ns);
+
+/// Times in nanoseconds, by what threads did.
+struct KindTimes {
+  double cpu_ns = 0;
+  std::array<double, stream::kWaitKinds> wait_ns = {};
+
+  /// Adds a sample of this event; ignores those of other events.
+  void add(const stream::Sample& sample, std::string_view event);
+  void add(const KindTimes& times);
+  [[nodiscard]] double waited_ns() const;
+  /// Returns those that are not 0, as "CPU 0.934 s, lock 0.600 s".
+  [[nodiscard]] std::string text() const;
+  /// Appends those that are not 0 to facts, as lines.
+  void append_to(std::string& facts) const;
+};
+
 class ThreadTimes {
  public:
   /// Adds a sample of this event; ignores those of other events.
@@ -31,11 +49,10 @@ class ThreadTimes {
   /// Returns the average number of threads that ran while any did.
   [[nodiscard]] double parallelism() const noexcept;
 
-  double cpu_ns_ = 0;     ///< of samples
+  KindTimes times_;       ///< the time on CPUs is that of samples
   double clock_ns_ = 0;   ///< the part of the clock that these represent
   double whole_ns_ = 0;   ///< of the recording; 0: unknown
   double silent_ns_ = 0;  ///< of it: no thread ran
-  std::array<double, stream::kWaitKinds> wait_ns_ = {};
 };
 
 }  // namespace pe::fold

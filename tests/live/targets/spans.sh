@@ -62,6 +62,13 @@ if offcpu -q --engine bpf -o "$dir/try.pe" -- sleep 0.1 2>/dev/null; then
   check_waits 'with wakers' offcpu --wakers
   check_waits 'CPU time and waits' pe-record --event cpu,waits --wakers --locks
   grep -q ';long_sleep;.*;\[sleep\];--;' "$dir/waits" || fail "no waker: $(cat "$dir/waits")"
+  # What the slow calls did, from the front door: the waits are as in the picture, and the rest of the time is CPU time.
+  "$PE_SCRIPTS/stackpipe" record --span sleeps --longer 10ms -o "$dir/slow.folded" -- "$PE_CALLS" sleep >"$dir/said" 2>"$dir/err" ||
+    fail "stackpipe: $(cat "$dir/err")"
+  slow_calls sleeps 10 '10 ms'
+  slept_ms=$(awk '!/^#/ && /;\[sleep\]/ { n += $NF } END { print n / 1000 }' "$dir/slow.folded")
+  at_least 'ms of slow calls' 60 "$(sed -n 's/.*longer than 10 ms (0\.0*\([0-9]*\) s: .*sleep .*/\1/p' "$dir/err")"
+  within 'ms of sleep as a fact' "$slept_ms" "$(awk '/^# sleep: / { print $3 * 1000 }' "$dir/slow.folded")" 1
 fi
 
 # Functions whose calls cannot be followed.

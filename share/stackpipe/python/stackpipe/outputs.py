@@ -97,6 +97,8 @@ class Output(NamedTuple):
         return [list(folding), *([["flamesvg", *look]] if self.form == "svg" else [])]
 
 
+#: Options of flamesvg for a graph of CPU time and waits.
+HOTCOLD = ("--colors", "hotcold", "--countname", "us")
 OPTIONS = options(tuple(FORMS))
 
 

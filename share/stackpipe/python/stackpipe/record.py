@@ -17,7 +17,7 @@ OPTIONS = (
     Option("event", "e", "EVENT", "the event to sample, as for pe-record(1) (default: CPU time)"),
     Option("engine", "", "NAME", "the engine for pe-record(1) (default: the best one that works here)"),
     Option("span", "", "FUNC", "record only what happens inside calls to FUNC, as for pe-record(1)"),
-    Option("longer", "", "TIME", "with --span: only calls that take longer than TIME, such as 50ms"),
+    Option("longer", "", "TIME", "with --span: only calls that take longer than TIME, such as 50ms, and what they waited for"),
     Option("elapsed", "", "", "divide the time on the clock, also while nothing ran: shows what to make faster"),
     Option("lines", "", "", "add file and line to the name of each frame, where known"),
     outputs.ROOT,
@@ -43,6 +43,7 @@ class Request(NamedTuple):
     longer: str = ""  #: a time; empty: all of its calls
     with_lines: bool = False
     is_elapsed: bool = False
+    is_hotcold: bool = False  #: waits are drawn, in cold colours
     root: Sequence[str] = ()  #: options of stackfold
 
 
@@ -63,9 +64,11 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         option = "root" if line.has("root") else "elapsed"
         raise UsageError(f"--{option}: only for {' and '.join(_FOLDED_FORMS)}: others have the threads' own times")
     rate = ["-F", line.last("freq")] if line.has("freq") else []
-    event = "cpu,waits" if line.has("elapsed") else line.last("event")
+    # Why calls are slow is a question about waits, too; only this engine records both.
+    is_hotcold = line.has("longer") and not line.has("event") and line.last("engine", "bpf") in ("best", "bpf")
+    event = "cpu,waits" if line.has("elapsed") or is_hotcold else line.last("event")
     return record(Request(target, output, rate, event, line.last("engine"), line.has("verbose"), line.last("span"), line.last("longer"),
-                          line.has("lines"), line.has("elapsed"), outputs.root_of(line)), tools)
+                          line.has("lines"), line.has("elapsed"), is_hotcold, outputs.root_of(line)), tools)
 
 
 def record(request: Request, tools: pipeline.Tools) -> int:
@@ -104,10 +107,11 @@ def write(request: Request, stream: str, recording: recorder.Recording, tools: p
     times = [*(["--weight", "elapsed"] if request.is_elapsed else []), *(["--every", _STEP] if output.form == "svg" else [])]
     lines = ["--lines"] if request.with_lines and output.form in _FOLDED_FORMS else []  # exports always have them
     calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
-    look = ["--colors", "kind", "--title", printable(request.target.title)]
+    marks = ["--mark-waits"] if request.is_hotcold and output.form == "svg" else []
+    look = [*(outputs.HOTCOLD if request.is_hotcold else ("--colors", "kind")), "--title", printable(request.target.title)]
     # Pictures and exports are not made of nothing.  If pe-record was killed, the stream has no end, and pe-symbolize fails.
     has_none = output.form in ("folded", "pe") and recording.summaries[0].is_empty
-    if has_none or not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls, *request.root), *look)]):
+    if has_none or not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls, *marks, *request.root), *look)]):
         say(f"{output.path}: not written: nothing was recorded")
         return status or OWN_FAILURE
     return status if request.target.command else 0

@@ -110,7 +110,7 @@ def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     if any(made):
         raise Failure(f"{output.path}: not written")
     # The messages about the stream have been printed.
-    look = ["--colors", "hotcold", "--countname", "us", "--title", printable(request.target.title), "--subtitle",
+    look = [*outputs.HOTCOLD, "--title", printable(request.target.title), "--subtitle",
             "time on CPU and waiting, summed over threads"]
     stages = {"svg": [[*fold, "-q", "--mark-waits", "--every", STEP, named], ["flamesvg", *look]], "folded": [["cat", folded]], "pe": [["cat", named]]}
     is_written = outputs.write(tools, output, stages.get(output.form, [[*output.fold("-q"), named]]))
