@@ -65,7 +65,7 @@ is_over = threading.Event()
 def type_keys():
     while not is_over.is_set():
         os.killpg(0, signal.SIGINT)
-typist = threading.Thread(target=type_keys)
+typist = threading.Thread(target=type_keys, daemon=True)  # it ends with this thread, however that ends
 typist.start()
 print({pipeline.wait_for(tools.start(["true"])) for _ in range(100)})
 is_over.set()

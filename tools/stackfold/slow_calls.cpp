@@ -52,6 +52,9 @@ std::string describe(const SlowCallReport& report, std::uint64_t longer_ns) {
                   longer_ns > 0 ? fmt::format("{} of {} took longer than {}", report.slow_calls,
                                               plural(calls.calls, "call"), duration_text(longer_ns))
                                 : plural(calls.calls, "call"));
+  if (report.slow_calls == 0 && report.longest_ns > 0)
+    text +=
+        fmt::format(" (the longest took {})", seconds_text(static_cast<double>(report.longest_ns)));
   if (const std::string times = report.times.text(); !times.empty())
     text += fmt::format(" ({}: {})", seconds_text(report.slow_ns), times);
   text += stream::describe(calls);
@@ -146,6 +149,8 @@ void SlowCalls::end(const stream::Span& span, stream::SpanEnd how) {
     return;
   const bool is_slow = how != stream::SpanEnd::kLeft &&
                        (longer_ns_ == 0 || span.end_ns - span.begin_ns > longer_ns_);
+  if (has_known_length(how))
+    report_.longest_ns = std::max(report_.longest_ns, span.end_ns - span.begin_ns);
   const auto held = held_.extract(span.number);
   if (is_slow) {
     ++report_.slow_calls;

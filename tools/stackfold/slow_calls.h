@@ -41,7 +41,8 @@ struct SlowCallReport {
   std::string function;  ///< as the user wrote it; empty: there is none
   stream::SpanCounts calls;
   std::uint64_t slow_calls = 0;
-  double slow_ns = 0;           ///< their durations
+  std::uint64_t longest_ns = 0;  ///< the longest call whose end is known
+  double slow_ns = 0;            ///< their durations
   KindTimes times;              ///< the parts of it; all 0 if the stream does not have all of these
   std::uint64_t malformed = 0;  ///< entries and returns
   std::uint64_t samples = 0;    ///< in slow calls

@@ -174,12 +174,13 @@ def unpacked(head: bytes) -> bytes:
         return b"?"
 
 
-def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]], what: str = "") -> bool:
+def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]], what: str = "", explains_nothing: bool = False) -> bool:
     """Writes the output by a pipeline, reports its path, and opens it if the user wants that.  Returns whether there was
-    anything to write.  Raises Failure.  `what` describes the result."""
+    anything to write.  Raises Failure.  `what` describes the result.  `explains_nothing`: the messages of the stages tell why there
+    was nothing to write."""
     with files.scratch() as said:
         result = pipeline.draw(tools, output.path, stages, said)
-        forward(said, is_needed=result == 1 or (result == 0 and not output.is_quiet))
+        forward(said, is_needed=result == 1 or ((result == 0 or explains_nothing) and not output.is_quiet))
     if result == 1:
         raise Failure(f"{output.path}: not written")
     if result == 0 and not output.is_quiet:
@@ -190,10 +191,10 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
 
 
 @contextlib.contextmanager
-def keeping(folder: str, streams: Sequence[str], fold: str = "stackfold --annotate") -> Iterator[None]:
+def keeping(folder: str, streams: Sequence[str], fold: str = "stackfold --annotate", draw: str = "flamesvg") -> Iterator[None]:
     """If the block raises Failure, moves the streams from the temporary folder into one that stays, and prints their paths: a
-    recording cannot be repeated, but it can be drawn again.  `fold` is the stage that selects what is
-    drawn."""
+    recording cannot be repeated, but it can be drawn again.  `fold` is the stage that selects what is drawn, and `draw` the one
+    that draws it."""
     try:
         yield
     except Failure as failure:
@@ -206,7 +207,7 @@ def keeping(folder: str, streams: Sequence[str], fold: str = "stackfold --annota
                 for name in full:
                     path = shlex.quote(os.path.join(os.path.realpath(kept), name))
                     picture = f"FILE-{os.path.splitext(name)[0]}.svg" if len(full) > 1 else "FILE.svg"
-                    say(f"the recording is kept; to draw it: pe-symbolize {path} | {fold} | flamesvg -o {picture}")
+                    say(f"the recording is kept; to draw it: pe-symbolize {path} | {fold} | {draw} -o {picture}")
         raise
 
 

@@ -1,10 +1,12 @@
 """stackpipe record: records CPU time by pe-record, and writes it as a flame graph or in another form."""
 import os
+import shlex
+import subprocess
 from typing import NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, recorder, targets
 from stackpipe.command import read_options
-from stackpipe.messages import UsageError, printable, say
+from stackpipe.messages import UsageError, printable, say, text_of
 from stackpipe.options import HELP, VERSION, Option
 
 NAME = "stackpipe"
@@ -59,6 +61,8 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
                 raise UsageError(f"--elapsed, --{option}: cannot be combined")
         if line.has("all"):
             raise UsageError("--elapsed: needs a command or processes: on the whole machine something always runs")
+    if line.has("longer"):
+        check_longer(line.last("longer"), tools)
     output = outputs.read_output(line)
     if (line.has("root") or line.has("elapsed")) and output.form not in _FOLDED_FORMS:
         option = "root" if line.has("root") else "elapsed"
@@ -69,6 +73,15 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     event = "cpu,waits" if line.has("elapsed") or is_hotcold else line.last("event")
     return record(Request(target, output, rate, event, line.last("engine"), line.has("verbose"), line.last("span"), line.last("longer"),
                           line.has("lines"), line.has("elapsed"), is_hotcold, outputs.root_of(line)), tools)
+
+
+def check_longer(text: str, tools: pipeline.Tools) -> None:
+    """Raises UsageError if the text is not a time: stackfold, which reads it, runs only after the recording."""
+    with files.scratch() as said:
+        statuses = tools.pipe([["stackfold", "--longer", text, os.devnull]], stdout=subprocess.DEVNULL, stderr=said)
+        said.seek(0)
+        if statuses == [_USAGE]:
+            raise UsageError(text_of(said.read()).removeprefix("stackfold: ").removesuffix(" (see --help)\n"))
 
 
 def record(request: Request, tools: pipeline.Tools) -> int:
@@ -86,8 +99,7 @@ def record(request: Request, tools: pipeline.Tools) -> int:
             status = OWN_FAILURE  # the recorder failed: no program has a status
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
-        with outputs.keeping(work, [os.path.basename(stream)]):
-            return write(request, stream, recording._replace(status=status), tools)
+        return write(request, work, stream, recording._replace(status=status), tools)
     finally:
         files.remove_folder(work)
 
@@ -100,18 +112,28 @@ def run(request: Request, stream: str, tools: pipeline.Tools) -> recorder.Record
     return recorder.run(tools, [*words, "-o", stream], request.target, output)
 
 
-def write(request: Request, stream: str, recording: recorder.Recording, tools: pipeline.Tools) -> int:
-    """Writes the output from the stream of a recording.  Returns the status of the command, or our own."""
-    output, status = request.output, recording.status
-    symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
+def stages(request: Request) -> tuple[list[str], list[str]]:
+    """Returns the stages that fold the stream and draw it."""
+    output = request.output
     times = [*(["--weight", "elapsed"] if request.is_elapsed else []), *(["--every", _STEP] if output.form == "svg" else [])]
     lines = ["--lines"] if request.with_lines and output.form in _FOLDED_FORMS else []  # exports always have them
     calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
     marks = ["--mark-waits"] if request.is_hotcold and output.form == "svg" else []
-    look = [*(outputs.HOTCOLD if request.is_hotcold else ("--colors", "kind")), "--title", printable(request.target.title)]
-    # Pictures and exports are not made of nothing.  If pe-record was killed, the stream has no end, and pe-symbolize fails.
-    has_none = output.form in ("folded", "pe") and recording.summaries[0].is_empty
-    if has_none or not outputs.write(tools, output, [symbolize, *output.stages(output.fold(*times, *lines, *calls, *marks, *request.root), *look)]):
-        say(f"{output.path}: not written: nothing was recorded")
-        return status or OWN_FAILURE
-    return status if request.target.command else 0
+    colors = outputs.HOTCOLD if request.is_hotcold else ("--colors", "kind")
+    return output.fold(*times, *lines, *calls, *marks, *request.root), ["flamesvg", *colors, "--title", printable(request.target.title)]
+
+
+def write(request: Request, work: str, stream: str, recording: recorder.Recording, tools: pipeline.Tools) -> int:
+    """Writes the output from the stream of a recording in the folder `work`.  Returns the status of the command, or our own."""
+    output, status = request.output, recording.status
+    symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
+    fold, draw = stages(request)
+    reason = "nothing was recorded"
+    if not recording.summaries[0].is_empty:
+        with outputs.keeping(work, [os.path.basename(stream)], shlex.join(fold), shlex.join(draw)):
+            if outputs.write(tools, output, [symbolize, *output.stages(fold, *draw[1:])], explains_nothing=bool(request.longer)):
+                return status if request.target.command else 0
+        if request.longer:
+            reason = f"nothing was recorded in calls longer than {request.longer}"
+    say(f"{output.path}: not written: {reason}")
+    return status or OWN_FAILURE
