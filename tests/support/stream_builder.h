@@ -136,6 +136,16 @@ class StreamBuilder {
       builder_.add(*made.weight);
     return finish();
   }
+  /// The same moment on the wall clock and on the stream's.
+  StreamBuilder& clock(std::uint64_t wall_ns, std::uint64_t clock_ns) {
+    builder_.begin(stream::kRecordHeaderFeature)
+        .add(std::uint64_t{stream::kFeatureClockData})
+        .add(std::uint32_t{1})
+        .add(std::uint32_t{1})
+        .add(wall_ns)
+        .add(clock_ns);
+    return finish();
+  }
   StreamBuilder& comm(std::uint64_t time_ns, std::uint32_t pid, std::uint32_t tid,
                       std::string_view name, bool is_exec = false) {
     builder_.begin(PERF_RECORD_COMM, is_exec ? PERF_RECORD_MISC_COMM_EXEC : 0)

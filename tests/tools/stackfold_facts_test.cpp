@@ -44,15 +44,6 @@ std::string command_line(const std::vector<std::string>& words) {
   return feature(pe::stream::kFeatureCommandLine, data);
 }
 
-std::string clock_data(std::uint64_t wall_ns, std::uint64_t clock_ns) {
-  std::string data;
-  for (const std::uint32_t number : {1U, 1U})
-    data += pe::bytes_of(number);
-  for (const std::uint64_t time : {wall_ns, clock_ns})
-    data += pe::bytes_of(time);
-  return feature(pe::stream::kFeatureClockData, data);
-}
-
 StreamBuilder recorded() {
   StreamBuilder stream;
   stream.event().comm(0, 1, 1, "p");
@@ -86,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_stream_says_what_was_recorded) {
   stream.bytes(command_line({"perf", "record", "--", "sh", "-c", "sleep 1; it's", "", "10"}))
       .bytes(feature(pe::stream::kFeatureHostName, padded("web1")))
       .bytes(feature(pe::stream::kFeatureVersion, padded("6.1.99")))
-      .bytes(clock_data(1'700'000'000 * kSecond, 500 * kSecond))
+      .clock(1'700'000'000 * kSecond, 500 * kSecond)
       .sample({.time_ns = 502 * kSecond})
       .sample({.time_ns = 503 * kSecond + kSecond / 4})
       .lost(503 * kSecond, 3);
@@ -165,7 +156,7 @@ BOOST_AUTO_TEST_CASE(damaged_features_are_no_facts) {
       .bytes(feature(pe::stream::kFeatureHostName, huge + "host"))
       .bytes(feature(pe::stream::kFeatureVersion, ""))
       .bytes(feature(pe::stream::kFeatureClockData, huge))
-      .bytes(clock_data(5, 500 * kSecond))
+      .clock(5, 500 * kSecond)
       .sample({.time_ns = 1});
   BOOST_TEST(annotated(stream) ==
              "# duration: 0.000 s\n# event: cpu-clock\n# samples: 1 sample\n# lost: 0 "
@@ -182,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_wait_begins_before_its_sample) {
 BOOST_AUTO_TEST_CASE(sums_of_a_heap_have_no_duration) {
   StreamBuilder stream;
   stream.event(7, "live-bytes").unit(7, "bytes").comm(0, 1, 1, "p");
-  stream.bytes(clock_data(1'700'000'000 * kSecond, 3 * kSecond))
+  stream.clock(1'700'000'000 * kSecond, 3 * kSecond)
       .sample({.time_ns = 3 * kSecond, .period = 8})
       .sample({.time_ns = 5 * kSecond, .period = 8});
   BOOST_TEST(annotated(stream) ==

@@ -131,9 +131,9 @@ BOOST_AUTO_TEST_CASE(samples_without_a_time_are_left_out_and_counted) {
   BOOST_TEST(folded.err == "stackfold: stdin: --time: folded text has no times\n");
 }
 
-BOOST_AUTO_TEST_CASE(only_a_range_of_seconds_is_taken) {
+BOOST_AUTO_TEST_CASE(other_text_is_no_range_of_times) {
   for (const char* range :
-       {"", ",", "1", "a,b", "1,2,3", "-1,2", "10%,20%", "1e3,", "2,1", "99999999999999999999,"})
+       {"", ",", "a,b", "1,2,3", "-1,2", "10%,20%", "1e3,", "2,1", "99999999999999999999,"})
     BOOST_TEST(stackfold({"--time", range}, "").status == 2, range);
   BOOST_TEST(stackfold({"--time", "2,1"}, "").err ==
              "stackfold: --time: ends before it begins: '2,1' (see --help)\n");

@@ -17,39 +17,6 @@
 
 namespace pe::fold {
 
-std::optional<std::uint64_t> parse_seconds_us(std::string_view text) {
-  constexpr std::uint32_t kBillionthsPerUs = 1000;
-  const auto seconds = folded::parse_count(text);
-  std::uint64_t us = 0;
-  if (!seconds || __builtin_mul_overflow(seconds->whole, kUsPerSecond, &us) ||
-      __builtin_add_overflow(us, std::uint64_t{seconds->billionths / kBillionthsPerUs}, &us))
-    return std::nullopt;
-  return us;
-}
-
-TimeRange parse_time_range(std::string_view text) {
-  const auto refuse = [text](const char* problem) {
-    throw UsageError(fmt::format("--time: {}: '{}'", problem, text));
-  };
-  const auto comma = text.find(',');
-  if (comma == std::string_view::npos || text.size() == 1)
-    refuse("not FROM,TO in seconds");
-  TimeRange range;
-  const auto read = [&](std::string_view part, std::uint64_t& us) {
-    if (part.empty())
-      return;
-    const auto parsed = parse_seconds_us(part);
-    if (!parsed)
-      refuse("not FROM,TO in seconds");
-    us = *parsed;
-  };
-  read(text.substr(0, comma), range.from_us);
-  read(text.substr(comma + 1), range.to_us);
-  if (range.from_us > range.to_us)
-    refuse("ends before it begins");
-  return range;
-}
-
 namespace po = boost::program_options;
 
 namespace {
@@ -124,9 +91,10 @@ void add_options(po::options_description& options) {
       ("strip-names",
        "cut parts of names that differ between builds and runs, such as the numbers of lambdas")  //
       ("event,event-filter", text("EVENT"),
-       "fold the samples of this event (default: the first)")                           //
-      ("all-events", "fold all events; the root frame is the event")                    //
-      ("time", text("FROM,TO"), "fold the samples between two times in seconds")        //
+       "fold the samples of this event (default: the first)")         //
+      ("all-events", "fold all events; the root frame is the event")  //
+      ("time", text("FROM,TO"),
+       "fold the samples between two times: 14:05, +15s, -30s, seconds")                //
       ("every", text("TIME"), "divide counts by time: the root frame is the time")      //
       ("span", text("FUNC"), "fold only what happens inside calls to FUNC")             //
       ("longer", text("TIME"), "fold only what happens inside calls longer than TIME")  //

@@ -14,29 +14,7 @@
 #include "base/cli/run.h"
 #include "base/clock.h"
 #include "base/parse_number.h"
-
-// Reads --time FROM,TO in seconds of the recording's clock, as perf script prints them.
-
-namespace pe::fold {
-
-/// Converts seconds, "12" or "184694.229089", to whole microseconds, the unit of perf script's
-/// times.  Drops finer decimals.  nullopt if the text is not a number, or does not fit.
-std::optional<std::uint64_t> parse_seconds_us(std::string_view text);
-
-/// The range includes both ends.
-struct TimeRange {
-  std::uint64_t from_us = 0;
-  std::uint64_t to_us = std::numeric_limits<std::uint64_t>::max();
-
-  [[nodiscard]] bool holds(std::uint64_t time_us) const noexcept {
-    return from_us <= time_us && time_us <= to_us;
-  }
-};
-
-/// Parses "FROM,TO"; one of them may be empty.  Throws UsageError.
-TimeRange parse_time_range(std::string_view text);
-
-}  // namespace pe::fold
+#include "stackfold/time_range.h"
 
 // Parses a duration on the command line: "100ms".
 
@@ -129,6 +107,7 @@ struct Options {
   std::string weight_field = {};          ///< of tracepoints in a sample stream; empty: none
   std::optional<std::string> event;       ///< nullopt: the reader chooses one
   std::optional<TimeRange> time;          ///< nullopt: any
+  std::uint64_t end_us = 0;               ///< the last sample's time, if `time` needs it
   std::optional<std::uint64_t> every_ns;  ///< the steps that divide the counts; nullopt: one
   bool chooses_calls = false;             ///< --span, --longer: only samples in calls of a function
   std::optional<std::string> span;        ///< nullopt: the only function that the stream has

@@ -317,6 +317,20 @@ std::size_t read_at_once(std::span<Input> inputs, const fold::Options& options) 
   return are_one_text ? inputs.size() : 1;
 }
 
+/// Returns the time of an input's last sample in microseconds.
+std::uint64_t end_of(Input input, const fold::Options& options) {
+  fold::Options all;
+  all.from = options.from;
+  all.all_events = true;
+  all.time.emplace();  // without limits: times are read only if they are needed
+  folded::FrameTable frames;
+  folded::FoldedCounts counts(frames);
+  const fold::Format& format = format_of(input, all);
+  if (format.fold != nullptr)
+    return format.fold(input, all, counts).times.last_us;
+  return fold::StreamCollapser(input, all, counts).fold().times.last_us;
+}
+
 /// Reads inputs, which all have the same format.  False if they are damaged or have no valid data.
 bool take_inputs(std::span<Input> inputs, const fold::Options& options, Taken& taken, Io& io) {
   Input& input = inputs.front();
@@ -368,7 +382,7 @@ void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::
 }
 
 int work(const CommandLine& line, Io& io) {
-  const fold::Options options = fold::read_options(line);
+  fold::Options options = fold::read_options(line);
   if (options.to != nullptr && options.to->is_binary && io.out.is_terminal())
     throw Error("standard output is a terminal (write the profile to a file: -o FILE)");
   fold::Refiner refiner(options);
@@ -391,8 +405,11 @@ int work(const CommandLine& line, Io& io) {
   if (options.merges_sorted)
     return fold::merge_sorted(std::move(inputs), options, io) ? kOk : kFailure;
   const std::size_t at_once = read_at_once(inputs, options);
-  for (std::span<Input> left = inputs; !left.empty(); left = left.subspan(at_once))
+  for (std::span<Input> left = inputs; !left.empty(); left = left.subspan(at_once)) {
+    if (options.time && options.time->needs_end())
+      options.end_us = end_of(left.front().twin(), options);
     is_whole = take_inputs(left.first(at_once), options, taken, io) && is_whole;
+  }
   if (!refiner.is_idle())
     refine(counts, refiner, refined, io);
   folded::FoldedCounts& kept = refiner.is_idle() ? counts : refined;

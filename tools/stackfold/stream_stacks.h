@@ -151,6 +151,11 @@ class StreamStacks {
 
   [[nodiscard]] const stream::Session& session() const noexcept { return session_; }
 
+  /// Is a time within --time?
+  [[nodiscard]] bool holds(std::uint64_t time_ns) {
+    return report_.holds(options_, time_ns / kNsPerUs);
+  }
+
   /// Are samples of this event folded?  Without --event, only those of the first declared event.
   [[nodiscard]] bool folds(const stream::Event& event) {
     choose_event(event);
@@ -159,6 +164,9 @@ class StreamStacks {
 
  private:
   std::optional<Taken> apply(const stream::Record& record) {
+    if (const auto feature = stream::parse_feature(record))
+      if (const auto clock = stream::parse_clock_data(*feature))
+        report_.times.clock = clock;
     if (const auto& change = session_.mapping_change()) {
       places_.forget_made_up(change->pid, change->start, change->end);
       chains_.forget();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "stackfold/text_report.h"
 
+#include <algorithm>
+
 #include "stream/records/record.h"
 
 namespace pe::fold {
@@ -29,10 +31,21 @@ bool SampleChoice::would_take(const Options& options, std::string_view event) co
          (!options.event && is_of_threads_time(folded_event) && is_of_threads_time(event));
 }
 
+bool SampleChoice::holds(const Options& options, std::uint64_t time_us) {
+  if (!options.time)
+    return true;
+  if (!bounds) {
+    bounds =
+        options.time->in({.first_us = time_us, .last_us = options.end_us, .clock = times.clock});
+  }
+  return bounds->holds(time_us);
+}
+
 bool SampleChoice::takes_time(const Options& options, std::optional<std::uint64_t> time_us) {
   if (!options.time && !options.every_ns)
     return true;
-  const bool is_inside = time_us && (!options.time || options.time->holds(*time_us));
+  times.last_us = std::max(times.last_us, time_us.value_or(0));
+  const bool is_inside = time_us && holds(options, *time_us);
   if (!time_us)
     ++without_time;
   else if (!is_inside)

@@ -15,10 +15,12 @@ namespace pe::fold {
 
 /// Counts the samples that it leaves out, for the closing line.
 struct SampleChoice {
-  std::uint64_t other_events = 0;  ///< samples of events that were not requested
-  std::uint64_t outside_time = 0;  ///< samples that --time leaves out
-  std::uint64_t without_time = 0;  ///< samples without a time, if --time or --every is given
-  std::string folded_event;        ///< the event to fold, if samples name their event
+  std::uint64_t other_events = 0;    ///< samples of events that were not requested
+  std::uint64_t outside_time = 0;    ///< samples that --time leaves out
+  std::uint64_t without_time = 0;    ///< samples without a time, if --time or --every is given
+  std::string folded_event;          ///< the event to fold, if samples name their event
+  RecordingTimes times;              ///< of samples
+  std::optional<TimeBounds> bounds;  ///< of --time, once a time is known
 
   /// The sum of samples of different events means nothing, so only folded_event is accepted.  If
   /// that is still empty, it becomes `event`.  With --all-events, every event is accepted.  What a
@@ -27,8 +29,11 @@ struct SampleChoice {
   [[nodiscard]] bool would_take(const Options& options, std::string_view event) const;
 
   /// Is a sample's time, in microseconds (nullopt: it has none), within --time?  With --every, a
-  /// sample needs a time.
+  /// sample needs a time.  The first call has the time of the first sample.
+  /// Throws Error if --time means no time of this recording.
   bool takes_time(const Options& options, std::optional<std::uint64_t> time_us);
+  /// Is the time within --time?  Throws Error likewise.
+  bool holds(const Options& options, std::uint64_t time_us);
 };
 
 struct TextReport : SampleChoice {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -20,7 +21,19 @@
 namespace pe {
 namespace {
 
-constexpr const char* kData = "data";  // in perf's folder
+constexpr const char* kData = "data";            // in perf's folder
+constexpr std::size_t kBlockBytes = 256 * 1024;  // larger blocks do not fit the L2 cache
+
+/// Creates a file without a name in TMPDIR.  Throws Error.
+Fd unnamed_file() {
+  const char* const folder = std::getenv("TMPDIR");
+  constexpr mode_t kOwner = 0600;
+  Fd file(::open(folder != nullptr && *folder != '\0' ? folder : "/tmp",
+                 O_TMPFILE | O_RDWR | O_CLOEXEC, kOwner));
+  if (!file)
+    throw_errno("TMPDIR", errno);
+  return file;
+}
 
 ssize_t read_retrying(int fd, std::span<std::byte> into) {
   for (;;) {
@@ -101,6 +114,29 @@ std::size_t Input::read_at(std::uint64_t offset, std::span<std::byte> into) cons
              : pe::read_at(fd_, start_ + offset, into);
 }
 
+Input Input::twin() {
+  struct stat status = {};
+  if (::fstat(fd_.get(), &status) != 0)
+    throw_errno(name_, errno);
+  if (!S_ISREG(status.st_mode)) {
+    Fd file = unnamed_file();
+    std::vector<std::byte> block(kBlockBytes);
+    while (const std::size_t n = read(block))
+      if (::write(file.get(), block.data(), n) != static_cast<ssize_t>(n))
+        throw_errno(name_ + ": a copy of it in TMPDIR", errno);
+    if (::lseek(file.get(), 0, SEEK_SET) != 0)
+      throw_errno(name_, errno);
+    fd_ = std::move(file);
+  }
+  // A duplicate would share the file's position.
+  Fd again(::open(fmt::format("/proc/self/fd/{}", fd_.get()).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!again || ::lseek(again.get(), static_cast<off_t>(start_), SEEK_SET) < 0)
+    throw_errno(name_, errno);
+  Input other(std::move(again), name_);
+  other.data_path_ = data_path_;
+  return other;
+}
+
 Bytes Input::peek(std::size_t bytes) {
   while (peeked_.size() < bytes) {
     std::vector<std::byte> more(bytes - peeked_.size());
@@ -140,10 +176,6 @@ std::optional<std::string> read_small_file(const std::string& path, std::size_t 
     if (n == 0)
       return text;
   }
-}
-
-namespace {
-constexpr std::size_t kBlockBytes = 256 * 1024;  // larger blocks do not fit the L2 cache
 }
 
 LineReader::LineReader(Input& input, std::size_t longest_bytes)

@@ -37,6 +37,10 @@ class Input {
   /// return. The view is valid until the next call.
   Bytes peek(std::size_t bytes);
 
+  /// Returns this input as it was opened, so that it can be read twice: call it before the first
+  /// read.  What is not a file is copied into one without a name.  Throws Error.
+  Input twin();
+
   /// Reads over the mark of UTF-8 (U+FEFF), which some editors and shells of Windows put before
   /// text.
   void skip_byte_order_mark();

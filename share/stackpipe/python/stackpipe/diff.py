@@ -9,6 +9,7 @@ from stackpipe.options import HELP, VERSION, Option
 
 NAME = "stackpipe"
 USAGE = """Usage: stackpipe diff [OPTION]... BEFORE AFTER
+       stackpipe diff [OPTION]... --before FROM,TO --after FROM,TO PROFILE
 Print which functions changed beyond noise, and draw the difference.  BEFORE and AFTER are folded text, pprof profiles,
 sample streams, perf.data, or kept runs: a name that stackpipe runs list prints, latest, previous, or a folder.
 """
@@ -19,6 +20,8 @@ OPTIONS = (
     Option("top", "n", "N", "rows of the table (default 20)"),
     Option("with-noise", "", "", "also print changes that may be noise"),
     Option("fail-over", "", "N%", "exit with status 3 if a function's share grew by more than N%, beyond noise"),
+    Option("before", "", "FROM,TO", "the time in PROFILE that is BEFORE: 14:05,14:10 or +15s,+30s"),
+    Option("after", "", "FROM,TO", "the time that is AFTER, such as -30s: the last 30 s"),
     Option("absolute", "", "", "compare counts, not shares of each profile"),
     Option("no-strip", "", "", "keep parts of names that differ between builds and runs, and the names of renamed programs"),
     *outputs.options(FORMS, DEFAULT),
@@ -31,6 +34,9 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     """Returns 0, or 3 if --fail-over found growth."""
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools)
     names = [*line.operands, *(line.command or [])]
+    times = [line.last("before"), line.last("after")]
+    if any(times) and len(names) == 1:
+        names *= 2
     if len(names) != 2:
         raise UsageError("two profiles are needed; for example: stackpipe diff before.folded after.folded")
     output = outputs.read_output(line, FORMS, default=DEFAULT)
@@ -42,7 +48,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     tools.shows_stages = line.has("verbose")
     work = files.temporary_folder()
     try:
-        sides = [inputs.folded_file(name, work, tools) for name in names]
+        sides = [inputs.folded_file(name, work, tools, time=time) for name, time in zip(names, times)]
         inputs.must_count_alike(names)
         rows = (["--top", line.last("top")] if line.has("top") else []) + ["--with-noise"] * line.has("with-noise")
         limit = ["--fail-over", line.last("fail-over")] if line.has("fail-over") else []

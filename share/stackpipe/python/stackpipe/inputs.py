@@ -31,11 +31,13 @@ def data_of(name: str) -> str:
     return data if os.path.isfile(data) else name
 
 
-def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "profiles") -> str:
+def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "profiles", time: str = "") -> str:
     """Returns a file with the folded text of a profile.  New files go to the folder `work`.  `output` is the folder of kept
-    runs.  Raises Failure."""
+    runs.  Only what happened in the range `time` is kept (stackfold --time); empty: all.  Raises Failure."""
     name = data_of(name)
     if not os.path.lexists(name) or os.path.isdir(name):
+        if time:
+            raise Failure(f"{name}: a range of time needs a file that has times: a sample stream or perf.data")
         try:
             return store.find_run(output, name, name).stacks
         except Failure:
@@ -50,12 +52,12 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
     except OSError as error:
         hint = "; write the profile to a file first" if error.errno == errno.EINVAL else ""
         raise Failure(f"{name}: {error.strerror}{hint}") from None
-    if path.endswith(".folded"):
+    if path.endswith(".folded") and not time:
         return path
     if b"<svg" in head:
         raise Failure(f"{name}: a flame graph, not a profile; record with -o FILE.folded or FILE.pe, and use that file")
     is_stream = head.startswith(_STREAM)
-    fold = ["stackfold", "--annotate", *(["--event", _PEAK] if is_heap(path) else [])]
+    fold = ["stackfold", "--annotate", *(["--event", _PEAK] if is_heap(path) else []), *([f"--time={time}"] if time else [])]
     stages = [["pe-symbolize", path], [*fold, "-"]] if is_stream else [[*fold, path]]
     tools.show(stages)
     with files.create(folded) as out:

@@ -20,7 +20,7 @@ PASSED = (
     Option("tree", "", "", "print a call tree"),
     Option("hints", "", "", "add advice for well-known functions"),
 )
-OPTIONS = (*PASSED, Option("verbose", "v", "", "print the pipelines that run"), HELP, VERSION)
+OPTIONS = (*PASSED, Option("time", "", "FROM,TO", "only what happened in this time: 14:05, +15s, -30s; TO may be left out"), Option("verbose", "v", "", "print the pipelines that run"), HELP, VERSION)
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     passed = [f"--{option.name}={line.last(option.name)}" if option.value else f"--{option.name}" for option in PASSED if line.has(option.name)]
     work = files.temporary_folder()
     try:
-        command = ["stacktop", *passed, "--", *(inputs.folded_file(name, work, tools) for name in names)]
+        command = ["stacktop", *passed, "--", *(inputs.folded_file(name, work, tools, time=line.last("time")) for name in names)]
         tools.show([command])
         return tools.pipe([command])[0]
     finally:
