@@ -421,8 +421,7 @@ void StreamCollapser::observe(const stream::Record& record) {
   // In other units, a number of samples means nothing.
   const auto& loss = session.loss();
   if (!loss || is_weighed_by_period(*loss->event) || options_.weight == Weight::kPeriod ||
-      !stacks_.folds(*loss->event) ||
-      !stacks_.holds(loss->time_ns))
+      !stacks_.folds(*loss->event) || !stacks_.holds(loss->time_ns))
     return;
   counts_.note_time(loss->time_ns, loss->time_ns);
   const FrameId lost[] = {locations_.word("[lost samples]")};

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/io/new_file.h"
 #include "base/io/regular_file.h"
 #include "base/text.h"
 
@@ -24,15 +25,13 @@ namespace {
 constexpr const char* kData = "data";            // in perf's folder
 constexpr std::size_t kBlockBytes = 256 * 1024;  // larger blocks do not fit the L2 cache
 
-/// Creates a file without a name in TMPDIR.  Throws Error.
+/// Returns a file in TMPDIR whose name is gone.  Throws Error.
 Fd unnamed_file() {
   const char* const folder = std::getenv("TMPDIR");
-  constexpr mode_t kOwner = 0600;
-  Fd file(::open(folder != nullptr && *folder != '\0' ? folder : "/tmp",
-                 O_TMPFILE | O_RDWR | O_CLOEXEC, kOwner));
-  if (!file)
-    throw_errno("TMPDIR", errno);
-  return file;
+  constexpr unsigned kOwner = 0600;
+  const NewFile file(
+      fmt::format("{}/input", folder != nullptr && *folder != '\0' ? folder : "/tmp"), kOwner);
+  return Fd(::fcntl(file.fd().get(), F_DUPFD_CLOEXEC, 0));
 }
 
 ssize_t read_retrying(int fd, std::span<std::byte> into) {
