@@ -50,6 +50,9 @@ constexpr std::uint64_t most_hz_of(Engine engine) noexcept {
 /// already.  Neither rate is in step with work that runs every 10 ms or 1 ms.
 inline constexpr std::uint64_t kDefaultHz = 99, kDefaultCommandHz = 997;
 
+/// The part of each CPU that walks of stacks in the kernel may take.
+inline constexpr std::uint32_t kDefaultBudgetPercent = 5;
+
 /// The largest stack copy that the kernel can make: the size of a record has 16 bits.
 inline constexpr std::uint32_t kMaxStackBytes = 65'528;
 
@@ -93,6 +96,8 @@ struct Request {
   std::uint64_t frequency_hz = kDefaultHz;
   bool frequency_was_given = false;          ///< else every pass of a tracepoint is recorded
   std::optional<std::uint64_t> period = {};  ///< instead of a frequency
+  /// The part of each CPU that the samples of Engine::kBpf may take; 0: no limit.
+  std::uint32_t budget_percent = kDefaultBudgetPercent;
   CallGraph call_graph = CallGraph::kAuto;
   Engine engine = Engine::kPerf;
   Clock clock = Clock::kCpu;                      ///< used by Engine::kSignal and kPtrace

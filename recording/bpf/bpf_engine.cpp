@@ -22,6 +22,8 @@ namespace pe::recording {
 stream::Record KernelSamples::record_of(const unwind::Sample& sample) {
   const auto& taken = sample.record;
   std::uint16_t misc = taken.is_kernel_mode != 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+  if (taken.kind == unwind::kRecordThinned)
+    misc |= kMiscThinned;
   if (sample.registers.empty() && !sample.stack.frames.empty())  // walked in the kernel
     misc |= stream::misc_of_walk(taken.stop == unwind::kStopEndOfStack);
   builder_.begin(PERF_RECORD_SAMPLE, misc)
@@ -85,7 +87,7 @@ std::size_t ring_bytes(const Request& request, std::size_t cpus) {
 }  // namespace
 
 BpfEngine::BpfEngine(const Request& request, const Target& target, std::size_t cpus, Budget& budget)
-    : scripts_(budget) {
+    : scripts_(budget), budget_percent_(request.budget_percent) {
   const double before_s = own_cpu_seconds();
   const std::size_t bytes = ring_bytes(request, cpus);
   constexpr std::size_t kWakingShare = 8;
@@ -94,6 +96,7 @@ BpfEngine::BpfEngine(const Request& request, const Target& target, std::size_t c
                           .pass_on = unwind::kPassUnfinished,
                           .with_reuse = false,
                           .with_probes = !request.probes.empty(),
+                          .budget_percent = request.budget_percent,
                           .stack_bytes = 0,
                           .ring_bytes = bytes,
                           .wakeup_bytes = bytes / kWakingShare});
@@ -224,6 +227,10 @@ void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {
   if (const std::uint64_t full = object_->counts().commands_full; full > 0)
     closing.doubt(plural(full, "command line") + " lost", "raise --mmap-pages");
   describe_limits(object_->limited_walks(), "lower --freq", closing);
+  describe_thinning({.thinned = object_->counts().thinned,
+                     .alone = stream.thinned_alone(),
+                     .budget_percent = budget_percent_},
+                    closing);
   constexpr std::string_view kFewer = "record fewer processes, or use --engine perf";
   if (const auto losses = unwind::describe_losses(stream.tables()->statistics()); !losses.empty())
     closing.doubt(losses, kFewer);

@@ -120,6 +120,7 @@ class BpfEngine {
   ScriptPublisher script_publisher_;
   std::unordered_map<std::uint32_t, Script> kept_scripts_;  ///< by tid
   std::vector<std::byte> script_record_;
+  std::uint32_t budget_percent_;
   std::uint64_t passed_on_ = 0;
   /// Those that the kernel has walked.
   std::uint64_t native_frames_ = 0, script_frames_ = 0;

@@ -56,6 +56,8 @@ struct LoadOptions {
   /// (Sum::silent_ns).  Samples have the number of threads that run.
   bool with_times = false;
   bool with_samples = false;  ///< of switches: also kOnSample, whose samples are whole
+  /// Samples may take this part of each CPU; further ones come as kRecordThinned.  0: no limit.
+  std::uint32_t budget_percent = 0;
   std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: counted times
   /// Bit 0: preempted; other bits: TASK_... of include/linux/sched.h shifted left by one.
   std::uint32_t states = ~std::uint32_t{0};

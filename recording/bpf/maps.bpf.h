@@ -58,7 +58,8 @@ const volatile uint32_t stack_blocks =
     0;  ///< size of the map `stacks`; 0: stacks come with their samples
 const volatile uint32_t max_sums = 0;           ///< number of sums that have room
 const volatile uint32_t samples_are_whole = 0;  ///< the stacks of samples have no numbers
-const volatile uint64_t wakeup_bytes = 0;       ///< bytes in the ring that wake its reader; 0: any
+const volatile uint32_t budget_percent = 0;  ///< of each CPU, for samples; 0: all: thinning.bpf.h
+const volatile uint64_t wakeup_bytes = 0;    ///< bytes in the ring that wake its reader; 0: any
 
 uint64_t next_stack_block = 1;  ///< 0 is not a stack
 uint32_t next_sum = 1;          ///< 0 is not a sum

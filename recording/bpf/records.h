@@ -89,6 +89,9 @@ enum RecordKind {
   /// record.
   kRecordScript,
   kRecordCommandLine,  ///< a CommandLineRecord: a process has executed a program
+  /// Only a SampleRecord: the sample has the stack of the thread's next one.  With samples of user
+  /// code alone, `ip` is in user code.
+  kRecordThinned,
 };
 
 /// Selects the samples, and switches, that come with registers and a piece of the stack.
@@ -250,6 +253,7 @@ struct Counts {
   uint64_t commands_full;   ///< command lines that had no room
   /// Walks of native stacks, or in interpreters, that ended at this WalkLimit.
   uint64_t limited[kWalkLimits];
+  uint64_t thinned;  ///< kRecordThinned
 };
 
 #ifdef __cplusplus

@@ -336,26 +336,46 @@ static __always_inline long send_whole(struct Scratch* scratch) {
                             wakeup(scratch));
 }
 
-/// Sends a sample of the current task.  The caller has set ip, period, cookie and is_kernel_mode of
-/// the scratch's record.  Returns whether there was room.
+/// Sets the fields of a sample's record that depend on neither its counter nor its stack.
+static __always_inline void begin_sample(struct SampleRecord* record,
+                                         const struct task_struct* task) {
+  record->kind = kRecordSample;
+  record->cpu = bpf_get_smp_processor_id();
+  record->time_ns = bpf_ktime_get_ns();
+  record->tgid = task->tgid;
+  record->tid = task->pid;
+  record->user_stack = record->kernel_stack = 0;
+  record->length = record->kernel_frames = 0;
+  record->stop = kStopEndOfStack;
+}
+
+/// Sends a sample of the current task without its stack.  The caller has set all fields of its
+/// record.  Returns whether there was room.
+static __always_inline bool send_thinned(struct task_struct* task, struct SampleRecord* record,
+                                         struct Counts* counted) {
+  record->kind = kRecordThinned;
+  if (record->is_kernel_mode && !with_kernel_stacks && task->mm && !(task->flags & PF_KTHREAD)) {
+    record->ip = ((const struct pt_regs*)bpf_task_pt_regs(task))->ip;
+    record->is_kernel_mode = 0;
+  }
+  if (bpf_ringbuf_output(&ring, record, sizeof *record, BPF_RB_NO_WAKEUP))
+    return false;
+  ++counted->thinned;
+  return true;
+}
+
+/// Sends a sample of the current task.  The caller has called begin_sample(), and has set ip,
+/// period, cookie and is_kernel_mode of the scratch's record.  Returns whether there was room.
 static __always_inline bool take_sample(void* context, struct task_struct* task,
                                         struct Scratch* scratch, struct Counts* counted,
                                         bool has_kernel_stack) {
   const uint32_t tgid = task->tgid;
   struct SampleRecord* record = &scratch->record;
-  record->kind = kRecordSample;
-  record->cpu = bpf_get_smp_processor_id();
-  record->time_ns = bpf_ktime_get_ns();
-  record->tgid = tgid;
-  record->tid = task->pid;
-  record->length = 0;
   const bool is_whole = !stack_blocks || samples_are_whole;
   scratch->is_whole = is_whole;
   record->kernel_stack =
       has_kernel_stack && !is_whole ? unwind_kernel_stack(context, scratch, counted) : 0;
   record->kernel_frames = has_kernel_stack && is_whole ? read_kernel_stack(context, scratch) : 0;
-  record->user_stack = 0;
-  record->stop = kStopEndOfStack;
   long error;
   if (!task->mm || (task->flags & PF_KTHREAD)) {
     scratch->count = 0;

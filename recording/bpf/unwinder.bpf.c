@@ -5,6 +5,7 @@
 #include "recording/bpf/kernel_locks.bpf.h"
 #include "recording/bpf/samples.bpf.h"
 #include "recording/bpf/sums.bpf.h"
+#include "recording/bpf/thinning.bpf.h"
 #include "recording/bpf/times.bpf.h"
 #include "recording/bpf/wakers.bpf.h"
 
@@ -29,6 +30,7 @@ int on_sample(struct bpf_perf_event_data* context) {
   struct Scratch* scratch = scratch_of_cpu(kOfSample);
   if (is_paused || task->tgid == 0 || !counted || !scratch || !is_target(task->tgid))
     return 0;
+  begin_sample(&scratch->record, task);
   scratch->record.ip = context->regs[16];
   scratch->record.period = context->sample_period;
   scratch->record.cookie = cookie_of(context);
@@ -38,11 +40,20 @@ int on_sample(struct bpf_perf_event_data* context) {
     struct ThreadState* thread =
         bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (thread)
-      start_running(thread, bpf_ktime_get_ns());  // it may run since before the recording
+      start_running(thread, scratch->record.time_ns);  // it may run since before the recording
     const uint32_t others = *(volatile uint64_t*)&activity & RUNNING_MASK;
     scratch->record.running = others < 1 ? 1 : others;
   }
-  if (!take_sample(context, task, scratch, counted, with_kernel_stacks))
+  struct Thinning* thinning_here = thinning_of_cpu();
+  bool is_sent;
+  if (thinning_here && !earn(thinning_here, scratch->record.time_ns)) {
+    is_sent = send_thinned(task, &scratch->record, counted);
+  } else {
+    is_sent = take_sample(context, task, scratch, counted, with_kernel_stacks);
+    if (thinning_here)
+      pay(thinning_here, bpf_ktime_get_ns() - scratch->record.time_ns);
+  }
+  if (!is_sent)
     ++*(with_times ? &counted->samples_full : &counted->ring_full);
   return 0;  // the counter's own buffer gets no record
 }
@@ -99,6 +110,7 @@ int on_hit(struct pt_regs* context) {
   struct Scratch* scratch = take_hit_scratch();
   bool is_sent = false;
   if (scratch) {
+    begin_sample(&scratch->record, task);
     scratch->record.ip = context->ip;
     scratch->record.cookie = bpf_get_attach_cookie(context);
     scratch->record.period =

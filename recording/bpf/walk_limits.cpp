@@ -41,4 +41,18 @@ void describe_limits(const unwind::LimitedWalks& walks, std::string_view for_les
                   "see HOW STACKS END in pe-record(1)");
 }
 
+void describe_thinning(const ThinnedCounts& counts, Closing& closing) {
+  closing.figure("thinned", counts.thinned);
+  if (counts.thinned == 0)
+    return;
+  const std::string alone =
+      counts.alone == 0
+          ? ""
+          : fmt::format("; {} have no callers, because their thread had no next one", counts.alone);
+  closing.doubt(fmt::format("{} thinned: walking their stacks would take more than {} % of a CPU, "
+                            "so they have the next stack of their thread{}",
+                            plural(counts.thinned, "sample"), counts.budget_percent, alone),
+                "raise --walk-budget, or lower --freq");
+}
+
 }  // namespace pe::recording

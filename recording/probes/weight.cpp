@@ -156,15 +156,22 @@ std::optional<unwind::HitWeight> weight_of_hit(const Weight& weight) {
                            .offset = weight.offset};
 }
 
-Weigher::Weigher(std::map<std::uint64_t, Weight> weights, const perf_event_attr& attr)
-    : weights_(std::move(weights)), regs_mask_(attr.sample_regs_user) {
-  constexpr std::uint64_t kBefore = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-                                    PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
-                                    PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
-  period_offset_ =
-      sizeof(perf_event_header) +
-      sizeof(std::uint64_t) * static_cast<std::size_t>(std::popcount(attr.sample_type & kBefore));
+std::size_t place_in_sample(const perf_event_attr& attr, perf_event_sample_format field) noexcept {
+  // In the order of perf_event_open(2).
+  constexpr std::array kFields = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP,   PERF_SAMPLE_TID,
+                                  PERF_SAMPLE_TIME,       PERF_SAMPLE_ADDR, PERF_SAMPLE_ID,
+                                  PERF_SAMPLE_STREAM_ID,  PERF_SAMPLE_CPU,  PERF_SAMPLE_PERIOD};
+  std::size_t place = sizeof(perf_event_header);
+  for (const auto before : kFields) {
+    if (before == field)
+      break;
+    place += (attr.sample_type & before) != 0 ? sizeof(std::uint64_t) : 0;
+  }
+  return place;
 }
+
+Weigher::Weigher(std::map<std::uint64_t, Weight> weights, const perf_event_attr& attr)
+    : weights_(std::move(weights)), regs_mask_(attr.sample_regs_user) {}
 
 std::optional<std::uint64_t> Weigher::weigh(const stream::Record& record,
                                             const stream::Sample& sample) {

@@ -61,6 +61,9 @@ std::optional<std::int64_t> value_in(const stream::Sample& sample, std::uint64_t
 /// Returns how the kernel's program finds the value; nullopt if it cannot.
 std::optional<unwind::HitWeight> weight_of_hit(const Weight& weight);
 
+/// Returns where a sample's record has a field of eight bytes, in bytes.
+std::size_t place_in_sample(const perf_event_attr& attr, perf_event_sample_format field) noexcept;
+
 /// Replaces the period of samples by their weight.
 class Weigher {
  public:
@@ -71,8 +74,6 @@ class Weigher {
 
   /// Returns the sample's new period; nullopt if its event has no weight.
   std::optional<std::uint64_t> weigh(const stream::Record& record, const stream::Sample& sample);
-  /// Returns where the period is in a record, in bytes.
-  [[nodiscard]] std::size_t period_offset() const noexcept { return period_offset_; }
 
   /// Samples that count 0 because their value was negative, such as an error.  Of a value that may
   /// be an int, -1 to -4095 are: the numbers of errors (errno(3)).
@@ -83,7 +84,6 @@ class Weigher {
  private:
   std::map<std::uint64_t, Weight> weights_;
   std::uint64_t regs_mask_;
-  std::size_t period_offset_;
   bool periods_are_values_ = false;
   std::uint64_t negative_ = 0, unknown_ = 0;
 };

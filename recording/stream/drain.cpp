@@ -96,6 +96,7 @@ void Drain::finish(std::vector<stream::Ring>& rings) {
     take(rings);
     write_until(kNoLimit, rings);
   } while (held_.has_waiting() || !has_taken_all_);
+  stream_.finish_thinned();
 }
 
 void Drain::take(std::vector<stream::Ring>& rings) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/stream/recorded_stream.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -14,6 +15,20 @@
 
 namespace pe::recording {
 
+namespace {
+
+/// Sets a field of a sample.
+void put(std::string& record, std::size_t place, std::uint64_t value) {
+  if (place + sizeof value <= record.size())
+    std::memcpy(record.data() + place, &value, sizeof value);
+}
+
+std::uint64_t id_of(const stream::Record& sample) {
+  return ByteReader(sample.body()).take<std::uint64_t>().value_or(0);
+}
+
+}  // namespace
+
 RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_attr& attr,
                                const Request& request, Budget& budget, StreamParts parts)
     : writer_(writer),
@@ -23,6 +38,11 @@ RecordedStream::RecordedStream(stream::StreamWriter& writer, const perf_event_at
       runtimes_([this](auto pid, auto number,
                        const auto& function) { write_function(pid, number, function); },
                 budget),
+      thinned_([this](const Thinned& sample) {
+        std::string late = sample.alone;
+        put(late, place_in_sample(attr_, PERF_SAMPLE_TIME), last_ns_);
+        finish(stream::view_record(std::as_bytes(std::span(late))));
+      }),
       memory_(budget) {
   if (stream::has_user_copy(attr) && !request.keep_stacks)
     unwinder_.emplace(
@@ -79,6 +99,10 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
     return;
   if (!mapped_bytes_.may_apply(record))
     return;
+  if (!record.is_sample()) {
+    last_ns_ = std::max(last_ns_, stream::time_of(record, attr_));
+    thinned_.follow(record);
+  }
   follow(record);
   if (record.is_sample() && parts_.weigher)
     if (const auto sample = stream::parse_sample(record, attr_))
@@ -89,8 +113,7 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
 bool RecordedStream::is_mark(const stream::Record& record) const {
   if (parts_.marks.empty() || !record.is_sample())
     return false;
-  ByteReader reader(record.body());
-  return parts_.marks.contains(reader.take<std::uint64_t>().value_or(0));
+  return parts_.marks.contains(id_of(record));
 }
 
 void RecordedStream::write_mark(const stream::Record& record) {
@@ -157,7 +180,9 @@ void RecordedStream::write_unwound(const stream::Record& record, const unwind::B
     return;  // the kernel writes no such record
   if (keeper_)
     keeper_->see(sample->pid, history_.processes());
-  now_ns_ = sample->time_ns;
+  now_ns_ = last_ns_ = sample->time_ns;
+  if ((record.misc & kMiscThinned) != 0)
+    return hold_thinned(record, *sample);
   const auto chain = unwinder_->call_chain(*sample, attr_, behind);
   std::size_t left_out = 0;  // only frames of scripts can be too many
   stream::Record walked = record;
@@ -174,15 +199,38 @@ void RecordedStream::write_unwound(const stream::Record& record, const unwind::B
   if (left_out > 0 || is_cut)
     scripts_.count_cut();
   const stream::Record finished = stream::view_record(std::as_bytes(std::span(text)));
-  return parts_.weigher ? finish_weighed(finished, *sample) : finish(finished);
+  parts_.weigher ? finish_weighed(finished, *sample) : finish(finished);
+  write_thinned(finished, *sample);
+}
+
+void RecordedStream::hold_thinned(const stream::Record& record, const stream::Sample& sample) {
+  stream::Record alone = record;
+  alone.misc = static_cast<std::uint16_t>((record.misc & ~kMiscThinned) | stream::kMiscIncomplete);
+  std::size_t left_out = 0;
+  thinned_.add({sample.pid, sample.tid, id_of(record)},
+               {.period = sample.period,
+                .alone = std::string(stream::replace_user_copy(
+                    alone, sample, chain_of_one(sample.ip, record.misc), builder_, left_out))});
+}
+
+/// Writes the samples that have the stack of this one, which has been written.
+void RecordedStream::write_thinned(const stream::Record& record, const stream::Sample& sample) {
+  const auto thinned = thinned_.take({sample.pid, sample.tid, id_of(record)});
+  if (thinned.empty())
+    return;
+  const std::size_t place = place_in_sample(attr_, PERF_SAMPLE_PERIOD);
+  std::string text(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
+  for (const Thinned& like : thinned) {
+    put(text, place, like.period);
+    finish(stream::view_record(std::as_bytes(std::span(text))));
+  }
 }
 
 /// `sample` has the registers and the data that the weight needs, which `record` may lack.
 void RecordedStream::finish_weighed(const stream::Record& record, const stream::Sample& sample) {
   weighed_.assign(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
-  if (const auto weight = parts_.weigher->weigh(record, sample);
-      weight && parts_.weigher->period_offset() + sizeof *weight <= weighed_.size())
-    std::memcpy(weighed_.data() + parts_.weigher->period_offset(), &*weight, sizeof *weight);
+  if (const auto weight = parts_.weigher->weigh(record, sample))
+    put(weighed_, place_in_sample(attr_, PERF_SAMPLE_PERIOD), *weight);
   // The data is the last part, after its size.
   const std::size_t data_bytes = sizeof(std::uint32_t) + sample.raw.size();
   if (parts_.drops_data && data_bytes % sizeof(std::uint64_t) == 0 &&

@@ -21,6 +21,7 @@
 #include "recording/request.h"
 #include "recording/stream/mapped_bytes.h"
 #include "recording/stream/synthesize.h"
+#include "recording/stream/thinned_samples.h"
 #include "stream/history.h"
 #include "stream/stream_writer.h"
 #include "unwind/stacks/sample_unwinder.h"
@@ -81,6 +82,12 @@ class RecordedStream {
   /// empty if it is not needed, or if the stack has changed.  The caller must hold it for write(),
   /// right before its sample.  Valid until the next call.
   unwind::Behind read_behind(const stream::Sample& sample);
+  /// All records have been written: writes the samples whose thread had no other stack.  Must be
+  /// called with samples of the engine that thins them.
+  void finish_thinned() { thinned_.finish(); }
+  /// Returns the number of thinned samples that have no callers.
+  [[nodiscard]] std::uint64_t thinned_alone() const noexcept { return thinned_.written_alone(); }
+
   /// See unwind::SampleUnwinder::used_of_copy().
   std::size_t used_of_copy(const stream::Sample& sample);
 
@@ -120,6 +127,9 @@ class RecordedStream {
   void follow(const stream::Record& record);
   void follow_change(std::uint64_t time_ns);
 
+  void hold_thinned(const stream::Record& record, const stream::Sample& sample);
+  void write_thinned(const stream::Record& record, const stream::Sample& sample);
+
   void finish(const stream::Record& record);
   void finish_weighed(const stream::Record& record, const stream::Sample& sample);
 
@@ -136,8 +146,14 @@ class RecordedStream {
   std::optional<unwind::SampleUnwinder> unwinder_;
   std::optional<unwind::CodeTables> tables_;
   stream::RecordBuilder builder_;
-  std::string weighed_;           ///< the sample that finish_weighed() passes on
-  std::uint64_t now_ns_ = 0;      ///< the time of the sample that is written
+  std::string weighed_;        ///< the sample that finish_weighed() passes on
+  std::uint64_t now_ns_ = 0;   ///< the time of the sample that is written
+  std::uint64_t last_ns_ = 0;  ///< of the last record
+  struct Thinned {
+    std::uint64_t period;
+    std::string alone;  ///< the record, with a stack of one frame
+  };
+  ThinnedSamples<Thinned> thinned_;
   MemoryBehind memory_;           ///< for the sample that has just arrived
   KeptBehind behind_;             ///< for the next sample to be written
   languages::KeptScript script_;  ///< likewise

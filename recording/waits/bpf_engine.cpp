@@ -60,6 +60,7 @@ BpfEngine::BpfEngine(const Options& options, const recording::Target& target, Ob
       own_(sources_),
       only_threads_(target.threads.begin(), target.threads.end()),
       budget_(budget),
+      budget_percent_(options.request.budget_percent),
       object_(std::move(object)),
       counters_(request_, sources_),
       fds_(counters_.ring_fds()),
@@ -224,6 +225,21 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   return std::nullopt;
 }
 
+namespace {
+
+/// Returns the stack of a sample that may get another one.
+Stack stack_of_one(const unwind::SampleRecord& taken) {
+  const std::uint16_t mode =
+      taken.is_kernel_mode != 0 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
+  const auto chain = recording::chain_of_one(taken.ip, mode);
+  return {.ip = taken.ip,
+          .misc = static_cast<std::uint16_t>(mode | stream::kMiscIncomplete),
+          .cpu = taken.cpu,
+          .chain = {chain.begin(), chain.end()}};
+}
+
+}  // namespace
+
 /// To be called before records of processes are forwarded, so that older switches have been read.
 void BpfEngine::read_ring() {
   object_->read_samples([this](const unwind::Sample& sample) {
@@ -232,6 +248,8 @@ void BpfEngine::read_ring() {
       return scripts_.name(record, object_->stack(record.user_stack));
     if (sample.record.kind == unwind::kRecordCommandLine)
       return recording::write_command_line(sample, command_lines_);
+    if (sample.record.kind == unwind::kRecordThinned)
+      return hold_sample(sample.record, stack_of_one(sample.record));
     if (sample.record.cookie != 0 && sample.registers.empty())
       return hold_sample(sample.record, stacks_.stack_of(sample));
     recording_->passed.hold(sample, object_->stack(sample.record.kernel_stack));
@@ -252,7 +270,8 @@ void BpfEngine::hold_sample(const unwind::SampleRecord& taken, Stack stack) {
                           .stack = std::move(stack),
                           .weight = taken.running,
                           .event = kCpuId,
-                          .is_sample = true});
+                          .is_sample = true,
+                          .is_thinned = taken.kind == unwind::kRecordThinned});
 }
 
 void BpfEngine::stop() {
@@ -423,6 +442,11 @@ void BpfEngine::describe(Closing& closing) {
   add_losses(object_->counts(), has_perf(), closing);
   const std::string or_perf = has_perf() ? ", or use --engine perf" : "";
   recording::describe_limits(object_->limited_walks(), "record fewer threads" + or_perf, closing);
+  if (samplers_)
+    recording::describe_thinning({.thinned = object_->counts().thinned,
+                                  .alone = recording_->waits.thinned_alone(),
+                                  .budget_percent = budget_percent_},
+                                 closing);
   if (const std::string tables = unwind::describe_losses(recording_->tables.statistics());
       !tables.empty())
     closing.doubt(tables, "record fewer processes" + or_perf);

@@ -138,6 +138,7 @@ class BpfEngine final : public Engine {
   OwnProcesses own_;           ///< of sources_: the counters are those of CPUs
   std::unordered_set<std::uint32_t> only_threads_;
   Budget& budget_;
+  std::uint32_t budget_percent_;  ///< for samples of CPU time
   Object object_;
   recording::Counters counters_;
   std::optional<recording::Counters> samplers_;  ///< of CPU time, if it is wanted

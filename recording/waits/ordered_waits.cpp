@@ -45,6 +45,7 @@ void OrderedWaits::write_until(std::uint64_t until_ns) {
 
 void OrderedWaits::finish(std::uint64_t stopped_ns) {
   write_older(std::numeric_limits<std::uint64_t>::max());
+  thinned_.finish();
   waits_.flush(stopped_ns);
 }
 
@@ -91,6 +92,8 @@ void OrderedWaits::write_older(std::uint64_t until_ns) {
 
 void OrderedWaits::write_record(std::uint64_t time_ns, const stream::Record& record) {
   waits_.flush(time_ns);
+  last_ns_ = std::max(last_ns_, time_ns);
+  thinned_.follow(record);
   if (record.type == PERF_RECORD_COMM) {
     const auto comm = stream::parse_comm(record);
     if (!has_begun_ && comm && comm->is_exec && comm->pid == command_) {
@@ -104,12 +107,11 @@ void OrderedWaits::write_record(std::uint64_t time_ns, const stream::Record& rec
 void OrderedWaits::write_wait(const LateWait& late) {
   if (!has_begun_)
     return;
+  last_ns_ = late.end_ns;
+  if (late.is_sample)
+    return write_samples(late);
   const Wait wait{late.pid,           late.tid,    late.end_ns, late.length_ns, late.stack,
                   late.is_unfinished, late.wakers, late.lock,   late.weight,    late.event};
-  if (late.is_sample) {
-    ++counts_.samples;
-    return waits_.write_sample(wait);
-  }
   if (late.event != 0)  // a part of waits
     return waits_.add(wait);
   counts_.waits += late.count;
@@ -122,6 +124,28 @@ void OrderedWaits::write_wait(const LateWait& late) {
     counts_.signals += late.wakers.front().tid == stream::kEndedBySignal ? late.count : 0;
   }
   waits_.add(wait);
+}
+
+/// Writes a sample, and those that have its stack.
+void OrderedWaits::write_samples(const LateWait& late) {
+  if (late.is_thinned)
+    return thinned_.add({late.pid, late.tid, late.event}, late);
+  write_sample(late, late.end_ns);
+  for (LateWait& like : thinned_.take({late.pid, late.tid, late.event})) {
+    like.stack = late.stack;
+    write_sample(like, late.end_ns);
+  }
+}
+
+void OrderedWaits::write_sample(const LateWait& sample, std::uint64_t time_ns) {
+  ++counts_.samples;
+  waits_.write_sample({.pid = sample.pid,
+                       .tid = sample.tid,
+                       .end_ns = time_ns,
+                       .length_ns = sample.length_ns,
+                       .stack = sample.stack,
+                       .weight = sample.weight,
+                       .event = sample.event});
 }
 
 bool SumIncreases::Same::operator()(const unwind::SumKey& a,

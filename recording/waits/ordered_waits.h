@@ -19,6 +19,7 @@
 
 #include "base/hash_bytes.h"
 #include "recording/bpf/bpf_object.h"
+#include "recording/stream/thinned_samples.h"
 #include "recording/waits/wait_tracker.h"
 #include "recording/waits/wait_writer.h"
 #include "stream/ordered_reader.h"
@@ -38,6 +39,7 @@ struct LateWait {
   std::uint64_t weight = 0;          ///< as in Wait
   std::uint64_t event = 0;           ///< likewise
   bool is_sample = false;            ///< of CPU time
+  bool is_thinned = false;           ///< ... with the next stack of its thread
 };
 
 class OrderedWaits {
@@ -48,7 +50,8 @@ class OrderedWaits {
       : writer_(writer),
         waits_(std::move(waits)),
         command_(command),
-        has_begun_(!command.has_value()) {}
+        has_begun_(!command.has_value()),
+        thinned_([this](const LateWait& sample) { write_sample(sample, last_ns_); }) {}
 
   /// See WaitWriter::keep_apart().
   void keep_apart() noexcept { waits_.keep_apart(); }
@@ -76,6 +79,8 @@ class OrderedWaits {
   void write_whole(std::uint64_t event, std::uint64_t began_ns, std::uint64_t ended_ns,
                    std::uint64_t stopped_ns);
   [[nodiscard]] const WaitCounts& counts() const noexcept { return counts_; }
+  /// Returns the number of thinned samples that have no callers.
+  [[nodiscard]] std::uint64_t thinned_alone() const noexcept { return thinned_.written_alone(); }
   /// See WaitWriter::processes().
   [[nodiscard]] const std::unordered_set<std::uint32_t>& processes() const noexcept {
     return waits_.processes();
@@ -85,6 +90,8 @@ class OrderedWaits {
   void write_older(std::uint64_t until_ns);
   void write_record(std::uint64_t time_ns, const stream::Record& record);
   void write_wait(const LateWait& late);
+  void write_samples(const LateWait& late);
+  void write_sample(const LateWait& sample, std::uint64_t time_ns);
 
   stream::StreamWriter& writer_;
   WaitWriter waits_;
@@ -94,6 +101,8 @@ class OrderedWaits {
   std::uint64_t begun_ns_ = 0;  ///< when it did; 0: there is no command
   std::vector<LateWait> late_;
   stream::HeldRecords records_;
+  recording::ThinnedSamples<LateWait> thinned_;
+  std::uint64_t last_ns_ = 0;  ///< of the last record, wait or sample
   std::uint64_t written_until_ns_ = 0;
   WaitCounts counts_;
 };

@@ -10,6 +10,7 @@
 
 #include "base/cli/command_line.h"
 #include "base/error.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "pe-record/engines.h"
 #include "recording/counters/attributes.h"
@@ -168,11 +169,22 @@ void read_call_graph(const CommandLine& line, recording::Request& request) {
   request.stack_bytes = recording::parse_stack_bytes("--call-graph", value->substr(comma + 1));
 }
 
+std::uint32_t read_budget(const std::string& text) {
+  constexpr std::uint32_t kWhole = 100;
+  const auto percent = parse_number<std::uint32_t>(text);
+  if (!percent || *percent > kWhole)
+    throw UsageError(
+        fmt::format("--walk-budget: not a percentage from 0 to 100: {}", in_quotes(text)));
+  return *percent;
+}
+
 void read_stacks(const CommandLine& line, recording::Request& request) {
   request.stack_bytes = recording::read_stack_bytes(line);
   read_call_graph(line, request);
   const bool has_copies =
       request.call_graph == CallGraph::kAuto || request.call_graph == CallGraph::kDwarf;
+  if (const auto* value = line.text("walk-budget"))
+    request.budget_percent = read_budget(*value);
   request.may_continue = !line.has("no-continue");
   request.keep_stacks = line.has("keep-stacks");
   if (!has_copies && (request.stack_bytes || request.keep_stacks))
@@ -204,6 +216,8 @@ void add_options(po::options_description& options) {
        "how to find callers: auto (default), dwarf[,BYTES], fp, none")  //
       ("engine", one_of("NAME", kEngines),
        "how to sample: auto (default), best, perf, bpf, signal, ptrace")  //
+      ("walk-budget", text("PERCENT"),
+       "with engine bpf, walk stacks for this part of each CPU (default 5; 0: all)")  //
       ("clock", one_of("CLOCK", kClocks),
        "sample CPU time: cpu (default), or all time: wall (signal, ptrace)")           //
       ("thread", text("NAME|TID"), "with --engine signal: record only these threads")  //
@@ -242,7 +256,12 @@ Options read_options(const CommandLine& line) {
     check_waits(line, options);
   else
     check_engine(line, options);
-  const bool is_signal = request.engine == recording::Engine::kSignal;
+  using recording::Engine;
+  if (line.has("walk-budget") &&
+      (request.engine == Engine::kPerf || request.engine == Engine::kSignal ||
+       request.engine == Engine::kPtrace))
+    throw UsageError("--walk-budget needs --engine bpf");
+  const bool is_signal = request.engine == Engine::kSignal;
   if (!request.thread_choice.empty() && !is_signal)
     throw UsageError("--thread needs --engine signal");
   if (is_signal)

@@ -8,9 +8,9 @@ for language in python php ruby; do
   cc -O2 -w -pthread "-D${language^^}" -o "$dir/$language/$language" "$(dirname "$0")/../../data/src/slow_walk.c" || fail "$language: not built"
 done
 
-# attack LANGUAGE KIND HZ: records the program for 0.3 s of its CPU time, and counts the samples
+# attack LANGUAGE KIND HZ: records the program for 0.3 s of its CPU time, and counts the samples.  Each is walked.
 attack() {
-  pe-record -v --engine bpf -F "$3" -o "$dir/x.pe" -- "$dir/$1/$1" "$2" 0.3 2>"$dir/err" || fail "$1 $2: $(cat "$dir/err")"
+  pe-record -v --engine bpf --walk-budget 0 -F "$3" -o "$dir/x.pe" -- "$dir/$1/$1" "$2" 0.3 2>"$dir/err" || fail "$1 $2: $(cat "$dir/err")"
   samples=$(sed -nE 's/^pe-record: ([0-9]+) samples? in .*/\1/p' "$dir/err")
 }
 # told REASON: prints how many walks ended for that reason, in a process that the line names

@@ -89,6 +89,18 @@ BOOST_AUTO_TEST_CASE(a_walked_stack_becomes_a_call_chain_with_its_marks) {
   BOOST_TEST(samples.frames().size() == 3u);
 }
 
+BOOST_AUTO_TEST_CASE(a_thinned_sample_has_no_stack_yet) {
+  SampleRecord taken = kTaken;
+  taken.kind = pe::unwind::kRecordThinned;
+  pe::recording::KernelSamples samples(layout());
+  const auto record = samples.record_of({taken, {}});
+  BOOST_TEST(record.misc == (PERF_RECORD_MISC_KERNEL | pe::recording::kMiscThinned));
+  const auto sample = pe::stream::parse_sample(record, layout());
+  BOOST_TEST_REQUIRE(sample.has_value());
+  BOOST_TEST(sample->ip == kTaken.ip);
+  BOOST_TEST(sample->callchain.size() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(how_a_walk_in_the_kernel_ended_is_in_the_misc_field) {
   const std::array<std::uint64_t, 1> user{
       std::bit_cast<std::uint64_t>(Frame(0x1000, FrameSource::kCfi, false))};

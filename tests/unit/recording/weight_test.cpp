@@ -103,8 +103,8 @@ BOOST_AUTO_TEST_CASE(negative_and_unknown_values_count_nothing) {
   perf_event_attr attr{};
   attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                      PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+  BOOST_TEST(place_in_sample(attr, PERF_SAMPLE_PERIOD) == 48U);
   Weigher weigher({{7, {.kind = Kind::kField, .bytes = 4, .is_signed = true}}}, attr);
-  BOOST_TEST(weigher.period_offset() == 48U);
   const std::uint64_t id = 7;
   pe::stream::Record record{};
   const std::vector<std::uint64_t> words{8, id};
