@@ -220,6 +220,7 @@ void BpfEngine::describe(RecordedStream& stream, Closing& closing) const {
   closing.detail(fmt::format("{:.3f} s of CPU for the kernel's tables", preparing_s_));
   if (passed_on_ > 0)
     closing.detail(fmt::format("{} walked from a copy", passed_on_));
+  describe_memory(object_->memory(), closing);
   scripts_.describe(closing);
   script_publisher_.describe(closing);
   if (const std::uint64_t full = object_->counts().scripts_full; full > 0)

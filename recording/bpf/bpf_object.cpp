@@ -20,6 +20,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/io/input.h"
+#include "base/parse_number.h"
 #include "recording/bpf/mapped_memory.h"
 #include "recording/bpf/read_items.h"
 #include "recording/bpf/settings.h"
@@ -112,6 +114,7 @@ class LoadedObject final : public BpfObject {
   [[nodiscard]] std::vector<Waker> wakers(std::uint32_t number) const override;
   [[nodiscard]] Counts counts() const override;
   [[nodiscard]] LimitedWalks limited_walks() const override;
+  [[nodiscard]] KernelMemory memory() const override;
 
  private:
   /// Announces a change of mappings.  Must be called after the change has been written.
@@ -398,6 +401,41 @@ LimitedWalks LoadedObject::limited_walks() const {
     walks.process_name = name.substr(0, name.find('\0'));
   }
   return walks;
+}
+
+/// Returns a map's memory; 0 if the kernel does not report it.
+std::uint64_t bytes_of_map(int fd) {
+  constexpr std::size_t kMostBytes = 4096;
+  constexpr std::string_view kKey = "\nmemlock:\t";
+  const auto text = read_small_file(fmt::format("/proc/self/fdinfo/{}", fd), kMostBytes);
+  const std::size_t at = text ? text->find(kKey) : std::string::npos;
+  if (at == std::string::npos)
+    return 0;
+  const std::size_t digits = at + kKey.size();
+  return parse_number<std::uint64_t>(
+             std::string_view(*text).substr(digits, text->find('\n', digits) - digits))
+      .value_or(0);
+}
+
+/// Returns the size of a thread's storage of that map: the kernel allocates powers of two.
+std::uint64_t bytes_of_storage(const bpf_map* map) {
+  constexpr std::uint64_t kHead = 80;  // include/linux/bpf_local_storage.h, and a list's pointer
+  return std::bit_ceil(bpf_map__value_size(map) + kHead);
+}
+
+KernelMemory LoadedObject::memory() const {
+  constexpr std::uint64_t kPage = 4096;
+  KernelMemory memory;
+  const bpf_map* map = nullptr;
+  bpf_object__for_each_map(map, skeleton_->obj) memory.map_bytes += bytes_of_map(bpf_map__fd(map));
+  for (const MappedMemory& chunk : chunks_)
+    if (chunk.start() != nullptr)
+      memory.map_bytes += chunk.bytes() + kPage;
+  memory.threads = skeleton_->bss->states_found;
+  memory.thread_bytes =
+      memory.threads * bytes_of_storage(skeleton_->maps.threads) +
+      std::uint64_t{skeleton_->bss->reusing} * bytes_of_storage(skeleton_->maps.thread_stacks);
+  return memory;
 }
 
 }  // namespace

@@ -109,6 +109,13 @@ struct LimitedWalks {
   std::string process_name;
 };
 
+/// The memory that the programs use in the kernel.
+struct KernelMemory {
+  std::uint64_t map_bytes = 0;     ///< as bpftool-map(8) reports it
+  std::uint64_t threads = 0;       ///< those with a state of their own, at take_outstanding()
+  std::uint64_t thread_bytes = 0;  ///< of these, which no tool reports
+};
+
 /// The functions are virtual so that a build without libbpf links without them.
 class BpfObject : public TableStore {
  public:
@@ -168,6 +175,7 @@ class BpfObject : public TableStore {
   /// Returns the sums of the counts of all CPUs.
   [[nodiscard]] virtual Counts counts() const = 0;
   [[nodiscard]] virtual LimitedWalks limited_walks() const = 0;
+  [[nodiscard]] virtual KernelMemory memory() const = 0;
 };
 
 /// Throws recording::Refused (built without eBPF, no BTF, not permitted, another pid namespace), or

@@ -119,12 +119,12 @@ static __always_inline bool read_kernel_window(struct Scratch* scratch, uint64_t
 }
 
 /// Returns the thread's history of the stack; null if it has none.
-static __always_inline struct KernelHistory* kernel_history_of(struct ThreadState* thread,
+static __always_inline struct KernelHistory* kernel_history_of(struct ThreadStacks* last,
                                                                uint32_t stack) {
 #pragma unroll
   for (int i = 0; i < kKernelHistories; ++i)
-    if (thread->kernel_histories[i].stack == stack)
-      return &thread->kernel_histories[i];
+    if (last->kernel_histories[i].stack == stack)
+      return &last->kernel_histories[i];
   return 0;
 }
 
@@ -166,7 +166,7 @@ static long sift_word(uint32_t i, struct Sieve* sieve) {
 /// in a variable that was not written yet.  It is not compared any more.  If no word is left for
 /// some frame, the frames are not always at the same distances, and the stack is forgotten.
 static __always_inline void remember_kernel_stack(struct Scratch* scratch,
-                                                  struct ThreadState* thread, uint32_t number) {
+                                                  struct ThreadStacks* last, uint32_t number) {
   const uint64_t start = *(volatile uint64_t*)&scratch->start_sp;
   const uint64_t bytes = *(volatile uint64_t*)&scratch->registers_at - start;
   const uint32_t frames = scratch->count;
@@ -178,7 +178,7 @@ static __always_inline void remember_kernel_stack(struct Scratch* scratch,
   // and keeps that elsewhere (kernel/trace/fgraph.c).
   if (scratch->matched != frames)
     return;
-  struct KernelHistory* history = kernel_history_of(thread, number);
+  struct KernelHistory* history = kernel_history_of(last, number);
   const bool has_gap = history && (history->has_gap || history->bytes != bytes);
   scratch->places_read = 0;
   scratch->max_place = 0;
@@ -199,7 +199,7 @@ static __always_inline void remember_kernel_stack(struct Scratch* scratch,
   if (scratch->places_read == 0 || scratch->places_read > kMaxHistoryWords)
     return;
   if (!history)
-    history = &thread->kernel_histories[thread->next_kernel_history++ & (kKernelHistories - 1)];
+    history = &last->kernel_histories[last->next_kernel_history++ & (kKernelHistories - 1)];
   keep_words(scratch, &history->noted);
   history->stack = number;
   history->has_gap = has_gap;
@@ -217,13 +217,13 @@ static __always_inline bool ends_alike(const struct KernelHistory* history, uint
 
 /// Returns the thread's kernel stack if it is one of its last ones; 0 if it is not.
 static __always_inline uint32_t find_kernel_stack_again(struct Scratch* scratch,
-                                                        const struct ThreadState* thread) {
+                                                        const struct ThreadStacks* last) {
   const uint64_t start = *(volatile uint64_t*)&scratch->start_sp;
   const uint64_t end = *(volatile uint64_t*)&scratch->registers_at;
   uint64_t read = 0;
 #pragma unroll
   for (int i = 0; i < kKernelHistories; ++i) {
-    const struct KernelHistory* history = &thread->kernel_histories[i];
+    const struct KernelHistory* history = &last->kernel_histories[i];
     const uint64_t bytes = history->noted.span_bytes;
     if (history->stack == 0 || bytes > end - start ||
         (history->has_gap ? !ends_alike(history, end) : history->bytes != end - start))
@@ -243,14 +243,14 @@ static __always_inline uint32_t find_kernel_stack_again(struct Scratch* scratch,
 /// If the stack's words from these on are the same, the way to the task's registers is the same.
 /// Overwrites the scratch.
 static __always_inline uint32_t take_kernel_stack(void* context, struct Scratch* scratch,
-                                                  struct ThreadState* thread,
+                                                  struct ThreadStacks* last,
                                                   struct Counts* counted) {
   // These are read back from the scratch, because the verifier allows no arithmetic with pointers.
   scratch->start_sp = (uint64_t)context;
   scratch->registers_at = (uint64_t)bpf_task_pt_regs(bpf_get_current_task_btf());
   uint32_t reusable = 0;
-  if (with_reuse)
-    reusable = find_kernel_stack_again(scratch, thread);
+  if (last)
+    reusable = find_kernel_stack_again(scratch, last);
   if (reusable) {
     ++counted->kernel_reused;
     if (!check_reuse)
@@ -260,8 +260,8 @@ static __always_inline uint32_t take_kernel_stack(void* context, struct Scratch*
   ++counted->kernel_unwound;
   if (reusable && number != reusable)
     ++counted->wrong_reuse;
-  if (with_reuse && number && !reusable)
-    remember_kernel_stack(scratch, thread, number);
+  if (last && number && !reusable)
+    remember_kernel_stack(scratch, last, number);
   return number;
 }
 

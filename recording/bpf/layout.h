@@ -47,7 +47,7 @@ enum {
   kChunkWords = 1 << kChunkShift,
   kMaxChunks = 256,  ///< 1 GiB
   kMaxRules = 1 << 16,
-  kMaxMappings = 1024,  ///< of one process
+  kMaxMappings = 1016,  ///< of one process, which then takes 32 KiB in the kernel, not 64
   kMaxProcesses = 8192,
 };
 

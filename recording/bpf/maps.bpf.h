@@ -24,6 +24,8 @@ enum {
   kFirstWindowBytes = 1024,
   kHistories = 4,          ///< number of stacks remembered of each thread
   kKernelHistories = 4,    ///< number of kernel stacks remembered
+  kStacksBeforeReuse = 2,  ///< that a thread must have had before any are remembered
+  kMaxReusing = 1024,      ///< threads whose stacks are remembered
   kThreadSums = 4,         ///< number of sums remembered
   kThreadWakers = 4,       ///< number of wakers remembered
   kHeldLocks = 4,          ///< number of locks that a thread holds
@@ -64,6 +66,8 @@ const volatile uint64_t wakeup_bytes = 0;    ///< bytes in the ring that wake it
 uint64_t next_stack_block = 1;  ///< 0 is not a stack
 uint32_t next_sum = 1;          ///< 0 is not a sum
 uint32_t is_paused = 0;         ///< samples are ignored
+uint32_t reusing = 0;           ///< threads that have ThreadStacks
+uint32_t states_found = 0;      ///< threads that had a ThreadState when on_each_task() last ran
 /// With_times: number of the targets' threads that are on a CPU, and when it last fell:
 /// times.bpf.h.
 uint64_t activity = 0;
@@ -227,21 +231,17 @@ struct ThreadState {
   uint32_t is_running;   ///< with_times: counted in `activity`
   uint32_t call_kind;    ///< with_times: of the last wait in a system call
   uint64_t kernel_lock;  ///< with_times: address of a lock of the kernel that it waits for; 0: none
-  uint64_t changes;  ///< changes_announced + changes_seen + 1 when `generation` was found; 0: never
-  uint64_t generation;    ///< of its process's mappings; 0: do not use them
-  uint32_t next_history;  ///< the next one to be replaced
-  uint32_t is_passed_on;  ///< whether its last switch was forwarded
-  uint32_t waker;         ///< the last waker's number, since it came to a CPU; see records.h
-  uint32_t next_kernel_history;
-  uint32_t sums[kThreadSums];        ///< numbers of its last sums, by a hash of their key
-  struct Waking waking;              ///< the last one
-  uint64_t ended_by_exit;            ///< 1: by the end of a thread, since it came to a CPU
-  uint64_t ended_by_release;         ///< with_locks: 1: by a release, since it came to a CPU
-  struct HeldLock held[kHeldLocks];  ///< by a hash of the lock's address
-  uint64_t woken_ns;                 ///< when it last came to a CPU after a wait
+  uint32_t is_passed_on;       ///< whether its last switch was forwarded
+  uint32_t waker;              ///< the last waker's number, since it came to a CPU; see records.h
+  uint32_t stacks_taken;       ///< up to kStacksBeforeReuse
+  uint32_t reuse;              ///< enum Reuse
+  uint32_t sums[kThreadSums];  ///< numbers of its last sums, by a hash of their key
+  struct Waking waking;        ///< the last one
+  uint64_t ended_by_exit;      ///< 1: by the end of a thread, since it came to a CPU
+  uint64_t ended_by_release;   ///< with_locks: 1: by a release, since it came to a CPU
+  struct HeldLock held[kHeldLocks];               ///< by a hash of the lock's address
+  uint64_t woken_ns;                              ///< when it last came to a CPU after a wait
   struct KnownWaker known_wakers[kThreadWakers];  ///< by a hash
-  struct History histories[kHistories];
-  struct KernelHistory kernel_histories[kKernelHistories];
 };
 struct {
   __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -249,6 +249,27 @@ struct {
   __type(key, int);
   __type(value, struct ThreadState);
 } threads SEC(".maps");
+
+/// Whether a thread has ThreadStacks.  After its end it may still leave its CPU.
+enum Reuse { kNoReuse, kHasStacks, kReuseEnded };
+
+/// The last stacks of a thread.  They take 16 KiB in the kernel, ten times the rest of its state,
+/// and most threads of a large program hardly run.  So only threads that have run several times
+/// have them, and not more than kMaxReusing.  Stacks of others are walked each time.
+struct ThreadStacks {
+  uint64_t changes;  ///< changes_announced + changes_seen + 1 when `generation` was found; 0: never
+  uint64_t generation;    ///< of its process's mappings; 0: do not use them
+  uint32_t next_history;  ///< the next one to be replaced
+  uint32_t next_kernel_history;
+  struct History histories[kHistories];
+  struct KernelHistory kernel_histories[kKernelHistories];
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct ThreadStacks);
+} thread_stacks SEC(".maps");
 
 /// The time and the faults of one walk: limits.bpf.h.
 struct Limits {

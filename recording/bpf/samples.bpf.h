@@ -67,7 +67,7 @@ static __always_inline void start_walk(struct Scratch* scratch, const struct pt_
 }
 
 /// Stores the walked stack, which has a number, in place of the oldest one.
-static __always_inline void remember(struct ThreadState* thread, const struct Scratch* scratch,
+static __always_inline void remember(struct ThreadStacks* last, const struct Scratch* scratch,
                                      const struct pt_regs* regs, uint64_t generation,
                                      uint32_t number) {
   uint32_t read = scratch->places_read;
@@ -75,8 +75,8 @@ static __always_inline void remember(struct ThreadState* thread, const struct Sc
   if (scratch->stop != kStopEndOfStack || scratch->is_unique || read > kMaxHistoryWords ||
       read == 0 || scratch->max_place >= kWindowWords)
     return;
-  struct History* history = &thread->histories[thread->next_history & (kHistories - 1)];
-  ++thread->next_history;
+  struct History* history = &last->histories[last->next_history & (kHistories - 1)];
+  ++last->next_history;
   keep_words(scratch, &history->noted);
   history->ip = regs->ip;
   history->sp = regs->sp;
@@ -117,15 +117,15 @@ static __always_inline void walk_stack(struct Scratch* scratch, struct ProcessMa
 }
 
 /// Returns the generation of the process's mappings; 0 if they are unknown, or out of date.
-static __always_inline uint64_t generation_of(struct ThreadState* thread, uint32_t tgid) {
+static __always_inline uint64_t generation_of(struct ThreadStacks* last, uint32_t tgid) {
   const uint64_t changes =
       *(volatile uint64_t*)&changes_announced + *(volatile uint64_t*)&changes_seen + 1;
-  if (thread->changes == changes)
-    return thread->generation;
+  if (last->changes == changes)
+    return last->generation;
   struct ProcessMappings* process = bpf_map_lookup_elem(&processes, &tgid);
-  thread->generation = process && is_up_to_date(process, tgid) ? process->generation : 0;
-  thread->changes = changes;
-  return thread->generation;
+  last->generation = process && is_up_to_date(process, tgid) ? process->generation : 0;
+  last->changes = changes;
+  return last->generation;
 }
 
 static __always_inline bool begins_alike(const struct History* history, const struct pt_regs* regs,
@@ -136,13 +136,13 @@ static __always_inline bool begins_alike(const struct History* history, const st
 
 /// Returns the thread's stack if it is one of its last ones; 0 if it is not.  Tries all, because a
 /// thread may make system calls at one address, with one stack pointer, from different callers.
-static __always_inline uint32_t find_again(struct Scratch* scratch, struct ThreadState* thread,
+static __always_inline uint32_t find_again(struct Scratch* scratch, struct ThreadStacks* last,
                                            const struct pt_regs* regs, uint32_t tgid) {
-  const uint64_t generation = generation_of(thread, tgid);
+  const uint64_t generation = generation_of(last, tgid);
   uint32_t read_bytes = 0;
 #pragma unroll
   for (int i = 0; i < kHistories; ++i) {
-    const struct History* history = &thread->histories[i];
+    const struct History* history = &last->histories[i];
     if (begins_alike(history, regs, generation) && stands_still(scratch, history, &read_bytes))
       return history->stack;
   }
@@ -151,17 +151,17 @@ static __always_inline uint32_t find_again(struct Scratch* scratch, struct Threa
 
 /// Returns the number of the current thread's user stack; 0 if there was no room for it.  In that
 /// case the stack is in the scratch.  In both cases the scratch's `stop` is how the stack ends.
-static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct ThreadState* thread,
+static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct ThreadStacks* last,
                                                 struct Counts* counted, uint32_t tgid) {
   const struct pt_regs* regs = (const struct pt_regs*)bpf_task_pt_regs(bpf_get_current_task_btf());
   ++counted->stacks;
   // The interpreter's frames may have changed while the thread's stack has not.
   const bool has_script = with_scripts && has_scripts && bpf_map_lookup_elem(&scripts, &tgid);
   if (has_script)
-    thread = 0;
+    last = 0;
   uint32_t reusable = 0;
-  if (thread && with_reuse)
-    reusable = find_again(scratch, thread, regs, tgid);
+  if (last)
+    reusable = find_again(scratch, last, regs, tgid);
   if (reusable && !check_reuse) {
     ++counted->reused;
     scratch->stop = kStopEndOfStack;
@@ -188,14 +188,49 @@ static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct 
     if (number != reusable)
       ++counted->wrong_reuse;
   }
-  if (thread && with_reuse && number && !reusable)
-    remember(thread, scratch, regs, generation, number);
+  if (last && number && !reusable)
+    remember(last, scratch, regs, generation, number);
   return number;
 }
 
 static __always_inline struct Counts* counts_of_cpu(void) {
   const uint32_t zero = 0;
   return bpf_map_lookup_elem(&counts, &zero);
+}
+
+/// Returns the last stacks of a thread, of which a stack is about to be taken; null if it has none.
+static __always_inline struct ThreadStacks* last_stacks(struct task_struct* task,
+                                                        struct ThreadState* thread,
+                                                        struct Counts* counted) {
+  if (!with_reuse || !thread || thread->reuse == kReuseEnded)
+    return 0;
+  if (thread->reuse == kHasStacks)
+    return bpf_task_storage_get(&thread_stacks, task, 0, 0);
+  if (thread->stacks_taken < kStacksBeforeReuse) {
+    ++thread->stacks_taken;
+    return 0;
+  }
+  if (*(volatile uint32_t*)&reusing >= kMaxReusing)
+    return 0;
+  struct ThreadStacks* last =
+      bpf_task_storage_get(&thread_stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+  if (!last) {
+    ++counted->no_storage;
+    return 0;
+  }
+  thread->reuse = kHasStacks;
+  __sync_fetch_and_add(&reusing, 1);
+  return last;
+}
+
+/// A thread ends.
+static __always_inline void end_reuse(struct task_struct* task) {
+  struct ThreadState* thread = with_reuse ? bpf_task_storage_get(&threads, task, 0, 0) : 0;
+  if (!thread)
+    return;
+  if (thread->reuse == kHasStacks)
+    __sync_fetch_and_add(&reusing, -1);
+  thread->reuse = kReuseEnded;
 }
 
 static __always_inline struct Scratch* scratch_of_cpu(uint32_t use) {
@@ -390,7 +425,8 @@ static __always_inline bool take_sample(void* context, struct task_struct* task,
             : 0;
     if (with_reuse && !is_whole && !thread)
       ++counted->no_storage;
-    record->user_stack = take_user_stack(scratch, thread, counted, tgid);
+    record->user_stack =
+        take_user_stack(scratch, last_stacks(task, thread, counted), counted, tgid);
     const uint32_t why = scratch->stop;
     record->stop = why;
     if (pass_on == kPassAll ||

@@ -212,11 +212,12 @@ static __always_inline void leave(void* context, struct task_struct* task, uint3
     return;
   }
   begin_key(thread, task, state);
+  struct ThreadStacks* last = last_stacks(task, thread, counted);
   thread->key.kernel_stack =
-      with_kernel_stacks ? take_kernel_stack(context, scratch, thread, counted) : 0;
+      with_kernel_stacks ? take_kernel_stack(context, scratch, last, counted) : 0;
   thread->is_passed_on = 0;
   if (with_user_stacks && is_user_task(task)) {
-    thread->key.user_stack = take_user_stack(scratch, thread, counted, tgid);
+    thread->key.user_stack = take_user_stack(scratch, last, counted, tgid);
     scratch->record.user_stack = thread->key.user_stack;
     scratch->record.kernel_stack = thread->key.kernel_stack;
     if (pass_on == kPassUnfinished && is_for_user_space(scratch->stop))
@@ -318,13 +319,18 @@ int on_each_task(struct bpf_iter__task* context) {
   struct ThreadState* thread = task ? bpf_task_storage_get(&threads, task, 0, 0) : 0;
   struct Outstanding outstanding = {.since_ns =
                                         thread ? *(volatile uint64_t*)&thread->since_ns : 0};
-  if (!outstanding.since_ns)
+  if (!outstanding.since_ns) {
+    states_found += thread != 0;
     return kDone;
+  }
   KEEP_ORDER();  // the key does not change until the wait is taken
   outstanding.key = thread->key;
   if (bpf_seq_write(context->meta->seq, &outstanding, sizeof outstanding))
     return kDone;  // no room: the kernel repeats the task
-  return take_wait(thread) == outstanding.since_ns ? kDone : kRepeat;
+  if (take_wait(thread) != outstanding.since_ns)
+    return kRepeat;
+  ++states_found;
+  return kDone;
 }
 
 /// Writes the waits that began before the recording, at began_ns.  Switches are recorded already:
@@ -469,6 +475,7 @@ int BPF_PROG(on_fork, struct task_struct* parent, struct task_struct* child) {
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct* task) {
   const uint32_t tgid = task->tgid;
+  end_reuse(task);
   if (task->signal->live.counter != 0)
     return 0;
   bpf_map_delete_elem(&processes, &tgid);

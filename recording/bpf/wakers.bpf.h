@@ -172,7 +172,8 @@ static __always_inline uint32_t take_waker(void* context, struct task_struct* ta
   struct ThreadState* of_current = bpf_task_storage_get(&threads, current, 0, 0);
   uint64_t user_stack = 0;
   if (with_user_stacks && current->mm && !(current->flags & PF_KTHREAD)) {
-    user_stack = take_user_stack(scratch, of_current, counted, current->tgid);
+    user_stack =
+        take_user_stack(scratch, last_stacks(current, of_current, counted), counted, current->tgid);
     waking->copied_ns[0] = forward_waker(scratch, user_stack, counted);
   }
   const uint64_t kernel_stack = is_of_lock ? 0 : unwind_kernel_stack(context, scratch, counted);

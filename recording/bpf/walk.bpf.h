@@ -20,22 +20,28 @@ struct Walk {
   struct RuleTable* rules;
 };
 
+/// Returns the number of a mapping, for the verifier.
+static __always_inline uint32_t bounded(uint32_t mapping) {
+  KEEP(mapping);
+  return mapping < kMaxMappings ? mapping : 0;
+}
+
 /// Returns the number of the last mapping that starts at or below `avma`; 0 if there is none.
 static __always_inline uint32_t search_mapping(const struct ProcessMappings* process,
                                                uint64_t avma) {
   uint32_t low = 0;
   uint32_t left = process->count;
 #pragma unroll
-  for (int i = 0; i < 10; ++i) {  // for kMaxMappings; without branches, which would be mispredicted
+  for (int i = 0; i < 10; ++i) {  // for kMaxMappings; without branches that would be mispredicted
     const uint32_t half = left >> 1;
-    const uint64_t start = process->mappings[(low + half) & (kMaxMappings - 1)].start;
+    const uint64_t start = process->mappings[bounded(low + half)].start;
     const uint32_t is_above = (uint32_t)((int64_t)(avma - start) >> 63);  // all bits, or none
     low += half & ~is_above;
     left -= half;
     KEEP(low);
     KEEP(left);
   }
-  return low & (kMaxMappings - 1);
+  return bounded(low);
 }
 
 /// Whether `avma` is code.

@@ -41,6 +41,18 @@ void describe_limits(const unwind::LimitedWalks& walks, std::string_view for_les
                   "see HOW STACKS END in pe-record(1)");
 }
 
+void describe_memory(const unwind::KernelMemory& memory, Closing& closing) {
+  constexpr double kMebibyte = 1 << 20;
+  std::string text =
+      fmt::format("{:.1f} MiB of the kernel's memory",
+                  static_cast<double>(memory.map_bytes + memory.thread_bytes) / kMebibyte);
+  if (memory.threads > 0)
+    text +=
+        fmt::format(", {:.1f} of them for {}", static_cast<double>(memory.thread_bytes) / kMebibyte,
+                    plural(memory.threads, "thread"));
+  closing.detail(text);
+}
+
 void describe_thinning(const ThinnedCounts& counts, Closing& closing) {
   closing.figure("thinned", counts.thinned);
   if (counts.thinned == 0)

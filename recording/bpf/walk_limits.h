@@ -1,4 +1,4 @@
-// Reports the stacks that the kernel's unwinder cut to limit its own time.
+// Reports what the kernel's unwinder did to limit its own time, and the memory that it uses.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -14,6 +14,9 @@ namespace pe::recording {
 /// `for_less` is the fix if long walks would have taken too much of a CPU.
 void describe_limits(const unwind::LimitedWalks& walks, std::string_view for_less,
                      Closing& closing);
+
+/// Adds the memory that the programs use in the kernel.
+void describe_memory(const unwind::KernelMemory& memory, Closing& closing);
 
 /// Samples that have another sample's stack: bpf/thinning.bpf.h.
 struct ThinnedCounts {

@@ -442,6 +442,7 @@ void BpfEngine::describe(Closing& closing) {
   add_losses(object_->counts(), has_perf(), closing);
   const std::string or_perf = has_perf() ? ", or use --engine perf" : "";
   recording::describe_limits(object_->limited_walks(), "record fewer threads" + or_perf, closing);
+  recording::describe_memory(object_->memory(), closing);
   if (samplers_)
     recording::describe_thinning({.thinned = object_->counts().thinned,
                                   .alone = recording_->waits.thinned_alone(),
