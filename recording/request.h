@@ -103,6 +103,8 @@ struct Request {
   Clock clock = Clock::kCpu;                      ///< used by Engine::kSignal and kPtrace
   std::vector<std::string> thread_choice = {};    ///< of kSignal: thread names or ids; empty: all
   std::optional<std::uint32_t> stack_bytes = {};  ///< of each copy; nullopt: as the rings allow
+  /// Of samples of a clock beside switches: they are rarer, and their stacks change at once.
+  std::optional<std::uint32_t> clock_stack_bytes = {};
   bool may_continue = true;          ///< continues stacks that are deeper than their copy
   bool keep_stacks = false;          ///< writes stacks to the stream, without unwinding
   bool may_keep_binaries = true;     ///< keeps binaries in ~/.debug that would be gone later
@@ -113,6 +115,9 @@ struct Request {
   /// those about processes, go to separate rings, so a lack of room for samples does not affect
   /// them.
   bool with_switches = false;
+  /// Also records when threads are woken, by whomever, on all CPUs (sched:sched_wakeup), in the
+  /// same rings.
+  bool with_wakeups = false;
   bool with_raw_data = false;  ///< also records a tracepoint's own fields
   /// Each record wakes the thread that polls its ring.  Such a ring contains no samples, only
   /// records such as new mappings, which must be known at once.

@@ -3,63 +3,20 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
+#include "recording/bpf/call_kinds.h"
 #include "recording/bpf/maps.bpf.h"
 
-/// Returns what a system call waits for (arch/x86/entry/syscalls/syscall_64.tbl), if it waits in a
-/// state that signals interrupt.
+/// Returns what a system call waits for, if it waits in a state that signals interrupt.
 static __always_inline uint32_t kind_of_call(uint64_t call) {
+#define KIND_OF_CALL(number, name, kind) \
+  case number:                           \
+    return kind;
   switch (call) {
-    case 35:   // nanosleep
-    case 230:  // clock_nanosleep
-      return kWaitSleep;
-    case 202:  // futex
-    case 449:  // futex_waitv
-    case 455:  // futex_wait
-      return kWaitLock;
-    case 56:   // clone, as vfork
-    case 58:   // vfork
-    case 61:   // wait4
-    case 247:  // waitid
-    case 435:  // clone3, as vfork
-      return kWaitChild;
-    case 0:    // read
-    case 1:    // write
-    case 7:    // poll
-    case 17:   // pread64
-    case 18:   // pwrite64
-    case 19:   // readv
-    case 20:   // writev
-    case 23:   // select
-    case 40:   // sendfile
-    case 42:   // connect
-    case 43:   // accept
-    case 44:   // sendto
-    case 45:   // recvfrom
-    case 46:   // sendmsg
-    case 47:   // recvmsg
-    case 72:   // fcntl
-    case 73:   // flock
-    case 74:   // fsync
-    case 75:   // fdatasync
-    case 208:  // io_getevents
-    case 232:  // epoll_wait
-    case 270:  // pselect6
-    case 271:  // ppoll
-    case 275:  // splice
-    case 276:  // tee
-    case 281:  // epoll_pwait
-    case 288:  // accept4
-    case 295:  // preadv
-    case 296:  // pwritev
-    case 299:  // recvmmsg
-    case 307:  // sendmmsg
-    case 333:  // io_pgetevents
-    case 426:  // io_uring_enter
-    case 441:  // epoll_pwait2
-      return kWaitIo;
+    PE_WAITING_CALLS(KIND_OF_CALL)
     default:
       return kWaitOther;
   }
+#undef KIND_OF_CALL
 }
 
 /// Whether a call that waits for descriptors has none, so that only a time or a signal ends it.

@@ -126,6 +126,9 @@ void set_what_to_keep(perf_event_attr& attr, const Request& request, const RingP
     attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     attr.sample_regs_user = stream::wanted_user_regs();
     attr.sample_stack_user = plan.stack_bytes;
+    if (request.clock_stack_bytes && stream::is_clock(attr) &&
+        plan.stack_bytes == request.stack_bytes)  // the rings have room
+      attr.sample_stack_user = *request.clock_stack_bytes;
     // If a program changes stacks, only one of them is copied.  The kernel's walk by frame pointers
     // leads beyond it.
     attr.exclude_callchain_user = request.keep_stacks ? 1 : 0;
@@ -254,6 +257,21 @@ perf_event_attr make_tracking_attr(const perf_event_attr& sampling) {
 perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan& plan) {
   perf_event_attr attr = make_tracking_attr(sampling);
   attr.context_switch = 1;
+  attr.wakeup_watermark = static_cast<std::uint32_t>(plan.switch_ring_bytes() / 2);
+  return attr;
+}
+
+perf_event_attr make_wakeup_attr(const perf_event_attr& sampling, const RingPlan& plan) {
+  perf_event_attr attr = make_cpu_attr(sampling);
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = tracepoint_id(kWakeupTracepoint);
+  attr.freq = 0;
+  attr.sample_period = 1;
+  attr.sample_type |= PERF_SAMPLE_RAW;
+  attr.sample_type &= ~std::uint64_t{PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER};
+  attr.sample_regs_user = 0;
+  attr.sample_stack_user = 0;
+  attr.exclude_callchain_kernel = attr.exclude_callchain_user = 1;
   attr.wakeup_watermark = static_cast<std::uint32_t>(plan.switch_ring_bytes() / 2);
   return attr;
 }

@@ -58,6 +58,10 @@ void use_frame_pointers(perf_event_attr& attr, const Request& request);
 /// running.  Its records have the same trailer as those of `sampling`.
 perf_event_attr make_switch_attr(const perf_event_attr& sampling, const RingPlan& plan);
 
+/// Returns the attr of an event that samples a whole CPU whenever a thread is woken there.  Its
+/// records have the layout of those of `sampling`, up to the program's registers, which they lack.
+perf_event_attr make_wakeup_attr(const perf_event_attr& sampling, const RingPlan& plan);
+
 /// Returns the attr of an event that never samples, for a thread whose `sampling` is counted
 /// elsewhere.  It reports the changes that follow_tasks() requests.
 perf_event_attr make_tracking_attr(const perf_event_attr& sampling);

@@ -141,6 +141,11 @@ void Counters::make_events() {
       notes_.push_back(fmt::format("{}: no precise samples here: sampling without p", event.name));
   choose_clock();
   add_marks(request_, events_, notes_);
+  if (request_.with_wakeups)
+    events_.push_back({.attr = make_wakeup_attr(events_.front().attr, plan_),
+                       .name = kWakeupTracepoint,
+                       .ids = {},
+                       .has_own_rings = true});
   if (request_.with_switches)
     events_.push_back({.attr = make_switch_attr(events_.front().attr, plan_),
                        .name = "dummy",
@@ -174,6 +179,8 @@ void Counters::choose_clock() {
 /// has none there.  The target could then start no more threads (Linux 6.18, perf_uprobe_init()).
 bool Counters::may_count_cpus(const OpenedEvent& event) {
   const perf_event_attr& attr = event.attr;
+  if (request_.with_wakeups && event.name == kWakeupTracepoint)
+    return !target_.is_everything;
   if (!target_.is_of_processes() || cpus_.empty())
     return false;
   if (!event.probed_offsets.empty()) {

@@ -11,6 +11,9 @@
 
 namespace pe::recording {
 
+inline constexpr const char* kSwitchTracepoint = "sched:sched_switch";
+inline constexpr const char* kWakeupTracepoint = "sched:sched_wakeup";
+
 /// Returns whether `name` has the form of a tracepoint's name, "group:name".
 bool is_tracepoint_name(const std::string& name);
 

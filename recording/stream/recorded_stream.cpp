@@ -91,12 +91,12 @@ void RecordedStream::write(const stream::Record& record) {
 void RecordedStream::write(const stream::Record& record, const unwind::Behind& behind) {
   if (is_mark(record))
     return write_mark(record);
-  if (record.is_sample() && unwinder_)
-    return write_unwound(record, behind);
   if (stream::is_script_mapping(record))  // it is for readers: no code is there
     return finish(record);
-  if (parts_.before && !record.is_sample() && !parts_.before(record))
+  if (parts_.before && !parts_.before(record))
     return;
+  if (record.is_sample() && unwinder_)
+    return write_unwound(record, behind);
   if (!mapped_bytes_.may_apply(record))
     return;
   if (!record.is_sample()) {

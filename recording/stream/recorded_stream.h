@@ -36,7 +36,7 @@ struct StreamParts {
   unwind::TableStore* tables = nullptr;       ///< of a kernel that walks stacks; follows the stream
   languages::ScriptReader* reader = nullptr;  ///< follows the processes
   PassOn pass_on = {};                        ///< gets the finished records, instead of the stream
-  /// Is called with each record that is not a sample, before it is applied.  If it returns false,
+  /// Is called with each record before it is applied, or its stack walked.  If it returns false,
   /// the record is left out.
   std::function<bool(const stream::Record&)> before = {};
   /// Samples with these ids are marks of calls, of which only the stack pointer is written.

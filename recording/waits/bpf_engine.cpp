@@ -118,6 +118,8 @@ std::uint64_t BpfEngine::begin(Output& out) {
 /// Switches that were forwarded before a record are walked with the mappings of that time.  Returns
 /// whether the record is of a target.
 bool BpfEngine::precede(const stream::Record& record) {
+  if (record.is_sample())
+    return true;
   if (!own_.has(record))
     return false;
   walk_passed(stream::time_of(record, layout_));
@@ -145,11 +147,8 @@ void BpfEngine::write_head() {
                                                                             : stream::kWakerEvent);
   if (choice_.with_wakers)
     declare(kWakerId + 1, stream::kEarlierWakerEvent);
-  if (samplers_) {
-    declare(kCpuId, stream::kCpuEvent);
-    if (has_elapsed_time())
-      declare(kSilenceId, stream::kSilenceEvent);
-  }
+  if (samplers_)
+    write_times(writer, attr, has_elapsed_time());
   recording::write_mark_events(writer, counters_.events());
   recording::write_origin(writer, "bpf");
 }

@@ -60,10 +60,8 @@ class BpfEngine final : public Engine {
   [[nodiscard]] std::string problem() const override;
 
  private:
-  /// An id that no counter has: the kernel assigns ids from 1 on.
-  static constexpr std::uint64_t kWakerId = std::uint64_t{1} << 62U;
-  /// After those of the wakers.
-  static constexpr std::uint64_t kCpuId = kWakerId + 2, kSilenceId = kCpuId + 1;
+  /// Before those of CPU time (wait_writer.h), as is the next.
+  static constexpr std::uint64_t kWakerId = kCpuId - 2;
 
   /// The parts that exist once the output of the stream is known.
   struct Recording {

@@ -27,8 +27,7 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
   const auto& choice = options.choice;
   const bool is_wanted =
       options.engine == EngineChoice::kBpf || choice.with_wakers || choice.with_locks;
-  const std::string_view asked = options.with_cpu     ? "--event waits needs the bpf engine"
-                                 : choice.with_locks  ? "--locks needs the bpf engine"
+  const std::string_view asked = choice.with_locks    ? "--locks needs the bpf engine"
                                  : choice.with_wakers ? "--wakers needs the bpf engine"
                                                       : "--engine bpf";
   const std::string unable = BpfEngine::why_unable(target);

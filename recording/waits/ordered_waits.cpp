@@ -138,7 +138,7 @@ void OrderedWaits::write_samples(const LateWait& late) {
 }
 
 void OrderedWaits::write_sample(const LateWait& sample, std::uint64_t time_ns) {
-  ++counts_.samples;
+  counts_.samples += sample.count;
   waits_.write_sample({.pid = sample.pid,
                        .tid = sample.tid,
                        .end_ns = time_ns,

@@ -5,15 +5,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <span>
 #include <string_view>
 
 #include "base/byte_reader.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/text.h"
+#include "recording/counters/attributes.h"
 #include "recording/counters/tracefs.h"
 #include "recording/own_process.h"
 #include "recording/probes/marks.h"
+#include "recording/refused.h"
 #include "recording/stream/whole_stream.h"
 #include "recording/waits/engine.h"
 #include "stream/proc/own_rights.h"
@@ -22,7 +26,40 @@
 namespace pe::waits {
 namespace {
 
-constexpr const char* kSwitchTracepoint = "sched:sched_switch";
+bool may_read_tracepoints() {
+  if (!stream::has_capability(stream::Capability::kPerfmon) &&
+      !stream::has_capability(stream::Capability::kSysAdmin) &&
+      recording::perf_event_paranoid() >= 0)
+    return false;
+  try {
+    return recording::tracepoint_id(recording::kSwitchTracepoint) != 0;
+  } catch (const Error&) {
+    return false;  // tracefs is not mounted, or not readable
+  }
+}
+
+/// Returns what the counters record for these options.
+recording::Request request_of(const Options& options) {
+  recording::Request request = options.request;
+  if (!options.with_cpu)
+    return request;
+  constexpr std::uint32_t kStackBytes = 8 * 1024, kClockStackBytes = 32 * 1024;
+  const bool has_tracepoints = may_read_tracepoints();
+  const std::string switches = has_tracepoints ? recording::kSwitchTracepoint : "context-switches";
+  request.events = {switches, "cpu-clock"};
+  request.each_pass = {switches};
+  request.frequency_was_given = false;  // it is not that of switches
+  request.with_switches = true;
+  request.with_raw_data = has_tracepoints;
+  request.with_wakeups = has_tracepoints && request.spans.empty();
+  if (!request.stack_bytes) {
+    request.stack_bytes = kStackBytes;  // as offcpu's
+    request.clock_stack_bytes = kClockStackBytes;
+  }
+  request.user_only = false;  // the kernel's frames show what threads wait for
+  request.engine = recording::Engine::kPerf;
+  return request;
+}
 
 }  // namespace
 
@@ -30,24 +67,44 @@ PerfEngine::Recording::Recording(Output& out, PerfEngine& engine)
     : writer(out),
       stream(writer, engine.layout_, engine.request_, engine.budget_,
              {.pass_on = [&engine](const stream::Record& record) { engine.take(record); },
+              .before = [&engine](const stream::Record& record) { return engine.precede(record); },
               .marks = engine.marks()}),
       drain(stream, engine.layout_),
-      waits(writer, engine.first_id()) {}
+      waits(writer, WaitWriter(writer, engine.first_id(), 0, false, engine.with_cpu_),
+            engine.with_cpu_ && engine.target_.is_command
+                ? std::optional<std::uint32_t>(engine.target_.processes.front())
+                : std::nullopt) {}
 
 PerfEngine::PerfEngine(const Options& options, const recording::Target& target, Budget& budget,
                        bool may_use_bpf)
     : may_use_bpf_(may_use_bpf),
-      request_(options.request),
+      with_cpu_(options.with_cpu),
+      user_only_(options.request.user_only),
+      request_(request_of(options)),
       target_(target),
       budget_(budget),
-      counters_(options.request, target),
+      counters_(request_, target),
       layout_(counters_.layout()),
       unwound_(layout_),
-      tracker_(options.choice, [this](const Wait& wait) { recording_->waits.add(wait); }) {
-  if (std::ranges::any_of(counters_.events(), &recording::OpenedEvent::is_denied))
+      tracker_(options.choice, [this](const Wait& wait) { hold(wait); }) {
+  const bool is_denied =
+      std::ranges::any_of(counters_.events(), &recording::OpenedEvent::is_denied);
+  if (is_denied && with_cpu_)
+    throw recording::Denied(recording::missing_right(1, "for stacks of waits"));
+  if (is_denied)
     tracker_.expect_no_stacks();
-  if (!options.choice.states.empty())
-    state_field_ = recording::tracepoint_field(kSwitchTracepoint, "prev_state");
+  if (request_.with_raw_data)
+    state_field_ = recording::tracepoint_field(recording::kSwitchTracepoint, "prev_state");
+  if (request_.with_wakeups)
+    wakee_field_ = recording::tracepoint_field(recording::kWakeupTracepoint, "pid");
+  for (const auto& event : counters_.events()) {
+    if (with_cpu_ && stream::is_clock(event.attr))
+      cpu_ids_.insert(event.ids.begin(), event.ids.end());
+    if (request_.with_wakeups && event.name == recording::kWakeupTracepoint) {
+      wakeup_ids_.insert(event.ids.begin(), event.ids.end());
+      wakeup_layout_ = event.attr;
+    }
+  }
 }
 
 std::uint64_t PerfEngine::first_id() const {
@@ -62,12 +119,16 @@ std::uint64_t PerfEngine::begin(Output& out) {
   recording_->drain.report_losses_early();
   if (!request_.spans.empty())
     recording_->waits.keep_apart();
+  recording_->waits.check_by([this] { budget_.look(monotonic_ns()); });
   unwound_ = recording_->stream.stated(layout_);
   write_head();
+  if (with_cpu_)
+    kinds_.load();
   counters_.start();
-  const std::uint64_t began_ns = monotonic_ns();
+  began_ns_ = monotonic_ns();
+  running_.begin(began_ns_);
   recording::keep_rights_to_record(false);
-  return began_ns;
+  return began_ns_;
 }
 
 std::unordered_set<std::uint64_t> PerfEngine::marks() const {
@@ -79,30 +140,25 @@ std::unordered_set<std::uint64_t> PerfEngine::marks() const {
 
 void PerfEngine::write_running_state() {
   unreadable_ = recording::write_running(recording_->stream, counters_.layout(), target_);
-}
-
-/// Returns the ids of all records but marks.  If there is one event, no reader needs them.
-std::vector<std::uint64_t> PerfEngine::ids_of_waits() const {
-  std::vector<std::uint64_t> ids{first_id()};
-  for (const auto& event : counters_.events())
-    if (!request_.spans.empty() && !event.is_mark)
-      ids.insert(ids.end(), event.ids.begin(), event.ids.end());
-  return ids;
+  find_waiting();
 }
 
 void PerfEngine::write_head() {
   stream::StreamWriter& writer = recording_->writer;
   writer.write_header();
-  writer.write_attr(wait_attr(unwound_), ids_of_waits());
+  writer.write_attr(attr_of_waits(), std::vector{first_id()});
   writer.write_event_name(first_id(), stream::kWaitEvent);
   writer.write_event_unit(first_id(), "ns");
+  if (with_cpu_)
+    write_times(writer, attr_of_waits(), has_elapsed_time());
   recording::write_mark_events(writer, counters_.events());
   recording::write_origin(writer, "perf");
 }
 
 std::optional<std::uint64_t> PerfEngine::pass() {
   recording_->drain.pass(counters_.rings());
-  recording_->waits.reach(recording_->drain.written_until_ns());
+  recording_->waits.write_until(recording_->drain.written_until_ns());
+  count();
   return recording_->drain.urgency_ns();
 }
 
@@ -113,31 +169,32 @@ void PerfEngine::stop() {
 
 void PerfEngine::finish() {
   recording_->drain.finish(counters_.rings());
-  tracker_.finish(stopped_ns_);
+  finish_times();
   silent_threads_ =
       count_silent_threads(target_, [this](std::uint32_t tid) { return tracker_.has_seen(tid); });
-  recording_->waits.flush(stopped_ns_);
   for (std::size_t i = 0; i < counters_.events().size(); ++i)
     (counters_.events()[i].has_own_rings ? lost_changes_ : lost_samples_)
         .add_counted(counters_.lost(i).value_or(0));
   if (lost() > 0)
-    recording_->writer.write_lost_samples(wait_attr(unwound_), first_id(), lost());
+    recording_->writer.write_lost_samples(attr_of_waits(), first_id(), lost());
   recording_->writer.write_end();
   recording_->writer.flush();
 }
 
 /// Receives the records in the order of time.
 void PerfEngine::take(const stream::Record& record) {
+  // A loss is reported at the time of the record before it (Drain::report_losses_early()).
+  if (record.type != PERF_RECORD_LOST)
+    now_ns_ = stream::time_of(record, record.is_sample() ? unwound_ : layout_);
   if (recording_->stream.is_mark(record))
-    return recording_->writer.write(record.bytes);
-  recording_->waits.reach(stream::time_of(record, record.is_sample() ? unwound_ : layout_));
+    return recording_->waits.hold(now_ns_, record);
   switch (record.type) {
     case PERF_RECORD_SAMPLE:
       return take_sample(record);
     case PERF_RECORD_SWITCH:
     case PERF_RECORD_SWITCH_CPU_WIDE:
       if (const auto change = stream::parse_switch(record, layout_))
-        tracker_.switched(*change);
+        take_switch(*change);
       return;
     case PERF_RECORD_LOST:
       return take_loss(record);
@@ -147,8 +204,17 @@ void PerfEngine::take(const stream::Record& record) {
 }
 
 void PerfEngine::take_sample(const stream::Record& record) {
-  if (const auto sample = stream::parse_sample(record, unwound_))
-    tracker_.sample(*sample, record.misc, state_of(*sample));
+  const auto sample = stream::parse_sample(record, unwound_);
+  if (!sample)
+    return;
+  if (facts_.is_of_cpu)
+    return hold_cpu_time(*sample, record.misc);
+  facts_.state = state_of(*sample);
+  Stack* const stack = tracker_.sample(*sample, record.misc, facts_.state);
+  if (!with_cpu_ || stack == nullptr)
+    return;
+  tracker_.set_kind(sample->tid, kinds_.kind_of(stack->chain, facts_));
+  trim(*stack);
 }
 
 /// Returns the state that the tracepoint reports (linux/sched.h, TASK_*;
@@ -177,24 +243,39 @@ void PerfEngine::take_loss(const stream::Record& record) {
   const std::uint64_t time_ns = stream::time_of(record, layout_);
   (is_of_samples ? lost_samples_ : lost_changes_).add(record, time_ns);
   if (is_of_samples && !request_.spans.empty())  // calls are unknown from here on
-    recording_->writer.write(record.bytes);
-  if (!is_of_samples)
-    tracker_.lost_switches(time_ns);
+    hold(now_ns_, record);
+  if (is_of_samples)
+    return;
+  tracker_.lost_switches(time_ns);
+  running_.lose(now_ns_, time_ns);
 }
 
 /// Writes every other record to the stream, after the waits before it.
 void PerfEngine::take_change(const stream::Record& record) {
-  const std::uint64_t time_ns = stream::time_of(record, layout_);
-  if (record.type == PERF_RECORD_FORK || record.type == PERF_RECORD_EXIT) {
-    if (const auto task = stream::parse_task(record))
-      record.type == PERF_RECORD_FORK ? tracker_.forked(task->tid)
-                                      : tracker_.ended(task->tid, time_ns);
+  const std::uint64_t time_ns = now_ns_;
+  const auto task = stream::parse_task(record);
+  if (record.type == PERF_RECORD_FORK && task) {
+    with_cpu_ ? tracker_.forked(task->pid, task->tid, time_ns) : tracker_.forked(task->tid);
+  } else if (record.type == PERF_RECORD_EXIT && task) {
+    tracker_.ended(task->tid, time_ns);
+    if (with_cpu_)
+      hold_rest(running_.end(task->tid, time_ns), time_ns - 1);  // before its process is forgotten
   } else if (record.type == PERF_RECORD_COMM) {
-    if (const auto comm = stream::parse_comm(record); comm && comm->is_exec)
+    if (const auto comm = stream::parse_comm(record); comm && comm->is_exec) {
       tracker_.began_program(comm->tid);
+      running_.execute(comm->pid, comm->tid, time_ns);
+    }
   }
-  recording_->waits.flush(time_ns);
-  recording_->writer.write(record.bytes);
+  hold(time_ns, record);
+}
+
+/// Gives the record the id of the event of waits, which readers know.
+void PerfEngine::hold(std::uint64_t time_ns, const stream::Record& record) {
+  record_.assign(reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size());
+  const std::uint64_t id = first_id();
+  if (record_.size() >= stream::trailer_bytes(layout_))  // at its end
+    std::memcpy(record_.data() + record_.size() - sizeof id, &id, sizeof id);
+  recording_->waits.hold(time_ns, stream::view_record(std::as_bytes(std::span(record_))));
 }
 
 std::uint64_t PerfEngine::lost() const { return lost_samples_.count(); }
@@ -229,7 +310,7 @@ void PerfEngine::describe(Closing& closing) {
     closing.doubt(fmt::format("{} of switches and processes lost, so waits are missing",
                               plural(lost, "record")),
                   fix_of_losses());
-  describe_silent_threads(silent_threads_, false, closing);
+  describe_silent_threads(silent_threads_, with_cpu_, closing);
   recording_->stream.runtimes().describe(closing);
   recording::describe_spending(recording_->stream, closing);
   recording::finish_keeping(recording_->stream, closing);

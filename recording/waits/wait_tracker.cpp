@@ -5,28 +5,28 @@
 #include <utility>
 
 namespace pe::waits {
-namespace {
-
-/// The idle thread of a CPU, or a thread that is gone: the kernel has no number for it.
-bool is_nobody(std::uint32_t tid) { return tid == 0 || tid == 0xffffffff; }
-
-}  // namespace
+Stack stack_of(const stream::Sample& sample, std::uint16_t misc) {
+  Stack stack{.ip = sample.ip,
+              .misc = static_cast<std::uint16_t>(
+                  misc & (PERF_RECORD_MISC_CPUMODE_MASK | stream::kMiscWalked)),
+              .cpu = sample.cpu};
+  stack.chain.resize(sample.callchain.size());
+  for (std::size_t i = 0; i < stack.chain.size(); ++i)
+    stack.chain[i] = sample.callchain[i];
+  return stack;
+}
 
 WaitTracker::WaitTracker(WaitChoice choice, OnWait on_wait)
     : choice_(std::move(choice)), on_wait_(std::move(on_wait)) {}
 
-void WaitTracker::sample(const stream::Sample& sample, std::uint16_t misc, char state) {
+Stack* WaitTracker::sample(const stream::Sample& sample, std::uint16_t misc, char state) {
   if (is_nobody(sample.tid))
-    return;
+    return nullptr;
   Thread& thread = threads_[sample.tid];
   thread.has_stack = true;
   thread.state = state;
-  thread.stack.ip = sample.ip;
-  thread.stack.misc = misc & (PERF_RECORD_MISC_CPUMODE_MASK | stream::kMiscWalked);
-  thread.stack.cpu = sample.cpu;
-  thread.stack.chain.resize(sample.callchain.size());
-  for (std::size_t i = 0; i < thread.stack.chain.size(); ++i)
-    thread.stack.chain[i] = sample.callchain[i];
+  thread.stack = stack_of(sample, misc);
+  return &thread.stack;
 }
 
 void WaitTracker::switched(const stream::SwitchRecord& change) {
@@ -36,7 +36,7 @@ void WaitTracker::switched(const stream::SwitchRecord& change) {
   if (thread.phase == Phase::kEnded)
     return;  // it stops running for the last time
   if (change.is_out) {
-    counts_.dropped += thread.phase == Phase::kWaiting ? 1 : 0;
+    counts_.dropped += thread.phase == Phase::kWaiting && !thread.is_presumed ? 1 : 0;
     begin_wait(thread, change);
     return;
   }
@@ -52,13 +52,33 @@ void WaitTracker::begin_wait(Thread& thread, const stream::SwitchRecord& change)
   thread.phase = Phase::kWaiting;
   thread.pid = change.pid;
   thread.out_ns = change.time_ns;
+  thread.woken_ns = 0;
+  thread.is_presumed = false;
   thread.is_preempted = change.is_preempted;
   thread.is_doubtful = change.time_ns <= doubtful_until_ns_;
   thread.is_stackless = !std::exchange(thread.has_stack, false);
   if (thread.is_stackless) {
     thread.stack.chain.clear();
     thread.state = '?';
+    thread.kind = stream::WaitKind::kOther;
   }
+}
+
+void WaitTracker::woken(std::uint32_t tid, std::uint64_t time_ns) {
+  const auto thread = threads_.find(tid);
+  if (thread != threads_.end() && thread->second.phase == Phase::kWaiting)
+    thread->second.woken_ns = time_ns;
+}
+
+void WaitTracker::waits_since(std::uint32_t pid, std::uint32_t tid, std::uint64_t began_ns,
+                              stream::WaitKind kind) {
+  if (!threads_.contains(tid))
+    threads_[tid] = {.phase = Phase::kWaiting,
+                     .is_presumed = true,
+                     .kind = kind,
+                     .pid = pid,
+                     .out_ns = began_ns,
+                     .stack = {.misc = PERF_RECORD_MISC_USER}};
 }
 
 bool WaitTracker::is_chosen(const Thread& thread, std::uint64_t length_ns) const {
@@ -83,11 +103,26 @@ void WaitTracker::end_wait(Thread& thread, std::uint32_t tid, std::uint64_t end_
     counts_.total_ns += length_ns;
     counts_.unfinished += is_unfinished ? 1 : 0;
     counts_.stackless += has_samples_ && thread.is_stackless ? 1 : 0;
-    on_wait_({thread.pid, tid, end_ns, length_ns, thread.stack, is_unfinished});
+    Wait wait{thread.pid, tid, end_ns, length_ns, thread.stack, is_unfinished};
+    wait.weight =
+        static_cast<std::uint64_t>(thread.is_preempted ? stream::WaitKind::kReady : thread.kind);
+    wait.woken_ns = thread.is_preempted ? thread.out_ns
+                    : thread.woken_ns   ? thread.woken_ns
+                                        : end_ns;
+    on_wait_(wait);
   }
 }
 
 void WaitTracker::forked(std::uint32_t tid) { threads_[tid] = {.phase = Phase::kNew, .stack = {}}; }
+
+void WaitTracker::forked(std::uint32_t pid, std::uint32_t tid, std::uint64_t time_ns) {
+  threads_[tid] = {.phase = Phase::kWaiting,
+                   .is_preempted = true,
+                   .is_presumed = true,
+                   .pid = pid,
+                   .out_ns = time_ns,
+                   .stack = {.misc = PERF_RECORD_MISC_USER}};
+}
 
 void WaitTracker::ended(std::uint32_t tid, std::uint64_t time_ns) {
   if (Thread& thread = threads_[tid]; thread.phase == Phase::kWaiting)

@@ -32,6 +32,11 @@ struct Stack {
   std::vector<std::uint64_t> chain = {};  ///< as in the sample; empty: unknown
 };
 
+/// Returns the stack of a sample.
+Stack stack_of(const stream::Sample& sample, std::uint16_t misc);
+/// The idle thread of a CPU, or a thread that is gone: the kernel has no number for it.
+constexpr bool is_nobody(std::uint32_t tid) { return tid == 0 || tid == 0xffffffff; }
+
 /// The thread or interrupt that ended a wait, and its stack at that time.
 struct WokenBy {
   std::uint32_t pid = 0, tid = 0;  ///< pid 0: see stream::EndOfWait
@@ -50,6 +55,8 @@ struct Wait {
   std::uint64_t lock = 0;    ///< as in unwind::SumKey
   std::uint64_t weight = 0;  ///< see stream::WaitKind
   std::uint64_t event = 0;   ///< an id; 0: a wait
+  /// From then on it waited for a CPU; that is known only of kinds.
+  std::uint64_t woken_ns = 0;
 };
 
 struct WaitCounts {
@@ -74,11 +81,21 @@ class WaitTracker {
 
   /// There are no samples: waits without a stack are not a loss.
   void expect_no_stacks() noexcept { has_samples_ = false; }
-  /// A thread is about to stop running.  `state` is its letter in ps(1); '?': unknown.
-  void sample(const stream::Sample& sample, std::uint16_t misc, char state);
+  /// A thread is about to stop running.  `state` is its letter in ps(1); '?': unknown.  Returns its
+  /// stack, which the caller may change; null: there is no such thread.
+  Stack* sample(const stream::Sample& sample, std::uint16_t misc, char state);
+  /// What the thread waits for whose sample this was, unless it is preempted.
+  void set_kind(std::uint32_t tid, stream::WaitKind kind) { threads_[tid].kind = kind; }
   void switched(const stream::SwitchRecord& change);
+  /// A thread may run on.
+  void woken(std::uint32_t tid, std::uint64_t time_ns);
+  /// A thread waits since before the recording.
+  void waits_since(std::uint32_t pid, std::uint32_t tid, std::uint64_t began_ns,
+                   stream::WaitKind kind);
   /// Threads that start, end, or start another program.
   void forked(std::uint32_t tid);
+  /// Does the same; the wait of a new thread for its first CPU is wanted, too.
+  void forked(std::uint32_t pid, std::uint32_t tid, std::uint64_t time_ns);
   void ended(std::uint32_t tid, std::uint64_t time_ns);
   void began_program(std::uint32_t tid);
   /// Switches up to `until_ns` may be missing.
@@ -99,9 +116,12 @@ class WaitTracker {
     bool is_doubtful = false;  ///< switches of the wait may be missing
     bool is_preempted = false;
     bool is_stackless = false;  ///< the sample of the wait is missing
+    bool is_presumed = false;   ///< its wait began before the recording
     char state = '?';
+    stream::WaitKind kind = stream::WaitKind::kOther;
     std::uint32_t pid = 0;
     std::uint64_t out_ns = 0;
+    std::uint64_t woken_ns = 0;  ///< 0: not yet
     Stack stack;
   };
 

@@ -42,6 +42,17 @@ perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks, bool
   return attr;
 }
 
+void write_times(stream::StreamWriter& writer, const perf_event_attr& attr, bool with_silence) {
+  const auto declare = [&](std::uint64_t id, std::string_view name) {
+    writer.write_attr(attr, std::vector{id});
+    writer.write_event_name(id, name);
+    writer.write_event_unit(id, "ns");
+  };
+  declare(kCpuId, stream::kCpuEvent);
+  if (with_silence)
+    declare(kSilenceId, stream::kSilenceEvent);
+}
+
 void WaitWriter::add(const Wait& wait) {
   reach(wait.end_ns);
   constexpr std::size_t kMostNumbers = 1U << 20U;

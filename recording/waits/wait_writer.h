@@ -33,6 +33,12 @@ namespace pe::waits {
 perf_event_attr wait_attr(const perf_event_attr& recorded, bool with_locks = false,
                           bool with_weights = false);
 
+/// The ids of samples of CPU time, and of times in which no thread ran: numbers that no counter
+/// has, because the kernel assigns ids from 1 on.
+inline constexpr std::uint64_t kCpuId = (std::uint64_t{1} << 62U) + 2, kSilenceId = kCpuId + 1;
+/// Declares these two events; the second only `with_silence`.
+void write_times(stream::StreamWriter& writer, const perf_event_attr& attr, bool with_silence);
+
 class WaitWriter {
  public:
   /// `writer` must outlive this; `id` is the event's, `waker_id` that of wakers, and the next

@@ -107,6 +107,12 @@ BOOST_AUTO_TEST_CASE(numbers_are_taken_at_their_word) {
              "--wakers needs --event cpu,waits; for waits alone: offcpu --wakers");
   BOOST_TEST(refusal({"--locks", "-e", "cpu", "-a"}) ==
              "--locks needs --event cpu,waits; for waits alone: offcpu --locks");
+  BOOST_TEST(refusal({"-e", "cpu,waits", "--engine", "ptrace", "-p", "1"}) ==
+             "--event waits needs --engine bpf or perf");
+  BOOST_TEST(refusal({"-e", "cpu,waits", "--engine", "perf", "--wakers", "-a"}) ==
+             "--wakers needs --engine bpf");
+  BOOST_TEST(refusal({"-e", "cpu,waits", "--stack-size", "8192", "-a"}) ==
+             "--event waits, --stack-size: only with --engine perf: bpf copies no stacks");
   BOOST_TEST(refusal({"-d", "0", "-a"}) == "--duration: not a number of seconds: '0'");
   BOOST_TEST(refusal({"-d", "1.", "-a"}) == "--duration: not a number of seconds: '1.'");
   BOOST_TEST(refusal({"-m", "100", "-a"}) ==

@@ -80,7 +80,7 @@ void read_events(const std::string& list, Options& options) {
   }
 }
 
-/// Waits come with samples of CPU time or alone, and from the engine bpf.
+/// Waits come with samples of CPU time or alone, and from the engines bpf and perf.
 void check_waits(const CommandLine& line, const Options& options) {
   for (const std::string& event : options.request.events)
     if (event != kCpuClock)
@@ -88,13 +88,19 @@ void check_waits(const CommandLine& line, const Options& options) {
                                    in_quotes(event)));
   if (options.request.events.empty())
     throw UsageError("--event waits: only with cpu, as --event cpu,waits; for waits alone: offcpu");
-  recording::require(recording::Part::kBpf);
+  using recording::Engine;
   const auto engine = options.request.engine;
-  if (engine != recording::Engine::kAuto && engine != recording::Engine::kBest &&
-      engine != recording::Engine::kBpf)
-    throw UsageError("--event waits needs --engine bpf");
-  for (const char* option : {"clock", "cpu", "stack-size", "call-graph", "keep-stacks",
-                             "kernel-only", "max-hits", "cgroup"})
+  if (engine == Engine::kSignal || engine == Engine::kPtrace)
+    throw UsageError("--event waits needs --engine bpf or perf");
+  for (const char* option : {"wakers", "locks"})
+    if (line.has(option) && engine == Engine::kPerf)
+      throw UsageError(fmt::format("--{} needs --engine bpf", option));
+  if (engine == Engine::kBpf || options.with_wakers || options.with_locks)
+    recording::require(recording::Part::kBpf);
+  if (line.has("stack-size") && engine != Engine::kPerf)
+    throw UsageError("--event waits, --stack-size: only with --engine perf: bpf copies no stacks");
+  for (const char* option :
+       {"clock", "cpu", "call-graph", "keep-stacks", "kernel-only", "max-hits", "cgroup"})
     if (line.has(option))
       throw UsageError(fmt::format("--event waits, --{}: cannot be combined", option));
 }

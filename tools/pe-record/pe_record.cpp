@@ -56,6 +56,7 @@ Opened open_engine(const Options& options, Io& io) {
 
 /// Records samples of CPU time and waits.
 int record_with_waits(Options& options, Io& io) {
+  using waits::EngineChoice;
   if (!options.target.threads.empty() && !options.target.processes.empty())
     throw UsageError("--event waits: --pid and --tid of another process: cannot be combined");
   options.request.spans = recorder::resolve_spans(options.spans, options.target, options.command);
@@ -65,7 +66,10 @@ int record_with_waits(Options& options, Io& io) {
                                          .with_locks = options.with_locks,
                                          .blame = waits::Blame::kWaiter},
                               .with_cpu = true,
-                              .engine = waits::EngineChoice::kBpf};
+                              .engine = options.request.engine == Engine::kBpf ? EngineChoice::kBpf
+                                        : options.request.engine == Engine::kPerf
+                                            ? EngineChoice::kPerf
+                                            : EngineChoice::kAuto};
   recording::Session session("pe-record", options, io);
   waits::WaitSource source(choice, session);
   return session.run(source);

@@ -301,9 +301,9 @@ class StreamStacks {
 
   /// Adds the frame of what the thread waited for, if the sample knows it.
   void add_kind(std::uint64_t kind) {
-    constexpr std::array<std::string_view, 7> kNames = {
-        "[other wait]", "[waiting for a CPU]", "[lock]",         "[sleep]",
-        "[I/O]",        "[page fault]",        "[child process]"};
+    constexpr std::array<std::string_view, stream::kLostSilence + 1> kNames = {
+        "[other wait]", "[waiting for a CPU]", "[lock]",          "[sleep]",
+        "[I/O]",        "[page fault]",        "[child process]", "[lost]"};
     if (kind < kNames.size())
       root_first_.push_back(places_.word(std::string(kNames.at(static_cast<std::size_t>(kind))) +
                                          (options_.marks.wait ? "_[o]" : "")));

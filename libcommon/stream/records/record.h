@@ -55,6 +55,8 @@ inline constexpr std::string_view kSilenceEvent = "silence";
 /// kCpuEvent is the number of the target's threads that ran.
 enum class WaitKind : std::uint8_t { kOther, kReady, kLock, kSleep, kIo, kFault, kChild };
 inline constexpr std::size_t kWaitKinds = 7;
+/// The same for a sample of kSilenceEvent: records were lost, so some thread may have run.
+inline constexpr std::uint64_t kLostSilence = kWaitKinds;
 /// The name of the event whose samples report which thread ended the wait of the next sample, if
 /// that has the same time.
 inline constexpr std::string_view kWakerEvent = "offcpu-waker";

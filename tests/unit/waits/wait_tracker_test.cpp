@@ -198,6 +198,41 @@ BOOST_AUTO_TEST_CASE(a_wait_that_may_be_two_is_dropped) {
   BOOST_TEST(t.tracker.counts().dropped == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(a_wait_has_its_kind_and_the_time_of_its_waking) {
+  using Kind = pe::stream::WaitKind;
+  std::string text;
+  WaitTracker tracker({.with_preempted = true}, [&](const Wait& wait) {
+    text += std::to_string(wait.tid) + ":" + std::to_string(wait.length_ns) + "," +
+            std::to_string(wait.end_ns - wait.woken_ns) + "," + std::to_string(wait.weight) + " ";
+  });
+  const auto sample = [&](std::uint32_t tid, Kind kind) {
+    pe::stream::Sample taken;
+    taken.tid = tid;
+    tracker.sample(taken, 0, 'S');
+    tracker.set_kind(tid, kind);
+  };
+  tracker.woken(7, 1);  // it was not seen before
+  sample(7, Kind::kLock);
+  tracker.woken(7, 5);  // it still runs
+  tracker.switched({1, 7, 10, true, false});
+  tracker.woken(7, 30);
+  tracker.switched({1, 7, 50, false, false});
+  sample(7, Kind::kSleep);
+  tracker.switched({1, 7, 60, true, false});
+  tracker.switched({1, 7, 70, false, false});  // nobody is known to have woken it
+  sample(7, Kind::kSleep);
+  tracker.switched({1, 7, 80, true, true});
+  tracker.switched({1, 7, 95, false, false});
+  tracker.forked(1, 8, 90);  // a new thread is ready from its start on
+  tracker.switched({1, 8, 99, false, false});
+  tracker.waits_since(1, 9, 2, Kind::kIo);
+  tracker.waits_since(1, 7, 2, Kind::kIo);  // its own records tell more
+  tracker.switched({1, 9, 102, false, false});
+  BOOST_TEST(text == "7:40,20,2 7:10,0,3 7:15,15,1 8:9,9,1 9:100,0,4 ");
+  BOOST_TEST(tracker.counts().dropped == 0u);
+  BOOST_TEST(tracker.counts().began_before == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(idle_threads_and_those_without_a_number_do_not_wait) {
   Tracked t;
   for (const std::uint32_t tid : {0U, 0xffffffffU}) {
