@@ -112,40 +112,6 @@ class Where(unittest.TestCase):
         self.assertEqual(self.find(os.path.join(self.folder, "path")), os.path.join(os.path.realpath(self.folder), "path"))
 
 
-class ShellDescriptors(unittest.TestCase):
-    def setUp(self):
-        self.opened = []
-        self.addCleanup(lambda: [os.close(number) for number in self.opened])
-
-    def fill(self, inheritable):
-        for number in range(3, 10):
-            if not os.path.exists(f"/proc/self/fd/{number}"):
-                spare = os.open("/dev/zero", os.O_RDONLY)
-                if spare != number:
-                    os.dup2(spare, number, inheritable)
-                    os.close(spare)
-                self.opened.append(number)
-
-    def test_one_that_no_child_inherits_gives_way_and_comes_back(self):
-        descriptor = os.memfd_create("x")
-        self.opened.append(descriptor)
-        os.write(descriptor, b"here")
-        self.fill(inheritable=False)
-        before = {number: os.readlink(f"/proc/self/fd/{number}") for number in range(3, 10)}
-        with pipeline.shell_descriptor(descriptor) as number:
-            self.assertIn(number, range(3, 10))
-            self.assertEqual(subprocess.run(["sh", "-c", f"cat /proc/self/fd/{number}"], stdout=subprocess.PIPE, close_fds=False, check=True).stdout, b"here")
-        self.assertEqual({number: os.readlink(f"/proc/self/fd/{number}") for number in range(3, 10)}, before)
-        self.assertFalse(any(os.get_inheritable(number) for number in self.opened))
-
-    def test_those_of_the_user_stay(self):
-        self.fill(inheritable=True)
-        for number in range(3, 10):
-            os.set_inheritable(number, True)
-        with self.assertRaisesRegex(Failure, "^the descriptors 3 to 9 are all open"), pipeline.shell_descriptor(2):
-            pass
-
-
 class Draw(unittest.TestCase):
     def test_keeps_the_old_picture_unless_every_stage_succeeded(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -111,6 +111,8 @@ class Modes(unittest.TestCase):
     def test_the_scheduler_is_no_hot_spot(self):
         self.assertEqual(modes.without_scheduler(b"a;b;do_wait_[k];schedule_[k];__schedule_[k] 5\na;schedule_b;c 7\n"),
                          b"a;b;do_wait_[k] 5\na;schedule_b;c 7\n")
+        self.assertEqual(modes.without_scheduler(b"a;f_[o];schedule_timeout_[o];schedule_[o];[I/O]_[o];[still waiting] 9\n"),
+                         b"a;f_[o];[I/O]_[o];[still waiting] 9\n")
 
 
 class Summary(unittest.TestCase):

@@ -1,43 +1,25 @@
-"""Tests how waits and hotcold parse their command lines, how two recordings become folded text, and the summary."""
+"""Tests how waits and hotcold parse their command lines, when all time is sampled, and the summary."""
 import tempfile
 import unittest
 
-from stackpipe import hotcold, options, outputs, pipeline, recorder, two_recordings, waits
+from stackpipe import hotcold, options, outputs, recorder, waits
 from stackpipe.messages import UsageError
 
 
-class Folding(unittest.TestCase):
-    def test_nanoseconds_become_microseconds(self):
-        self.assertEqual(two_recordings.in_microseconds(b"sh;main", b"1500600"), b"sh;main 1501\n")
-
-
-    def test_the_text_states_its_unit(self):
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as said:
-            folded = f"{folder}/stacks.folded"
-            self.assertEqual(two_recordings.fold({}, folded, pipeline.Tools("/nowhere"), said), 0)
-            with open(folded, "rb") as file:
-                self.assertEqual(file.read(), b"# unit: us\n")
-
-
-class Signals(unittest.TestCase):
-    def test_names_the_signal_if_it_has_a_name(self):
-        self.assertEqual(two_recordings.signal_text("./a", 11), "'./a' killed by signal 11 (SIGSEGV)")
-        self.assertEqual(two_recordings.signal_text("./a", 40), "'./a' killed by signal 40")
-
-
 class Engines(unittest.TestCase):
-    def is_without_bpf(self, result, status=1, is_interrupted=False):
-        return waits.is_without_bpf(recorder.Recording(status, is_interrupted, [recorder.Summary({"result": result})]))
+    def has_no_waits(self, result, status=1, is_interrupted=False, text=""):
+        return waits.has_no_waits(recorder.Recording(status, is_interrupted, [recorder.Summary({"result": result, "text": text})]))
 
-    def test_other_engines_record_if_this_one_could_not_start(self):
-        self.assertTrue(self.is_without_bpf("denied"))
-        self.assertTrue(self.is_without_bpf("failed"))
+    def test_all_time_is_sampled_where_the_kernel_gives_no_waits(self):
+        self.assertTrue(self.has_no_waits("denied"))
+        self.assertTrue(self.has_no_waits("failed", text="pe-record: perf_event_open(2) is blocked here"))
 
     def test_nothing_is_recorded_twice(self):
-        for result in ("recorded", "empty", "incomplete", ""):
-            self.assertFalse(self.is_without_bpf(result), result)
-        self.assertFalse(self.is_without_bpf("failed", status=127))
-        self.assertFalse(self.is_without_bpf("denied", is_interrupted=True))
+        for result in ("recorded", "empty", "incomplete", "failed", ""):
+            self.assertFalse(self.has_no_waits(result), result)
+        self.assertFalse(self.has_no_waits("denied", status=127))
+        self.assertFalse(self.has_no_waits("denied", text="pe-record: process 7 belongs to another user: record it as root"))
+        self.assertFalse(self.has_no_waits("denied", is_interrupted=True))
 
 
 class Summary(unittest.TestCase):

@@ -82,7 +82,7 @@ done
 [ ! -e "$dir/e.svg" ] || fail 'a picture of nothing'
 
 # profile_run makes one run for each mode.  Its report names the functions that wait, not the scheduler.  Paths
-# in a folder of others go through descriptors, of which the held command needs one.
+# in a folder of others go through descriptors.
 mkdir -m 777 "$dir/runs"
 for mode in offcpu hotcold; do
   run=$("$PE_SCRIPTS/profile_run" capture --mode $mode --output "$dir/runs" -- "$python" "$dir/mixed" 0 2>"$dir/err") || fail "$mode: $(cat "$dir/err")"
@@ -96,7 +96,7 @@ done
 idle=$("$PE_SCRIPTS/profile_run" capture --mode hotcold --output "$dir/idle" -- sleep 0.3 2>"$dir/err") || fail "sleep: $(cat "$dir/err")"
 grep -qE '"samples": [1-9]' "$idle/meta.json" || fail "nothing counted in $(cat "$idle/meta.json")"
 
-# If hotcold is killed, neither the recorders nor the held command go on.
+# If hotcold is killed, neither the recorder nor the command goes on.
 mkdir "$dir/fake"
 printf '#!/bin/sh\nexec sleep 100\n' >"$dir/fake/pe-record"  # never starts the recording
 chmod +x "$dir/fake/pe-record"
@@ -124,6 +124,6 @@ gone 'killed while it recorded' "${children[@]}"
 kill -0 $target || fail 'the target was ended'
 kill $target
 
-expect 'streams of hotcold' 'offcpu.pe.gz oncpu.pe.gz' "$(cd "$run" && echo o*.gz)"
+expect 'stream of hotcold' named.pe.gz "$(cd "$run" && echo *.gz)"
 "$PE_SCRIPTS/profile_run" diff --output "$dir/runs" --before "$run" --after "$run" >"$dir/out" 2>&1 || fail "diff of times: $(cat "$dir/out")"
 finish

@@ -4,9 +4,7 @@ A pipeline fails if any of its stages fails (bash's pipefail), so a partial resu
 """
 import concurrent.futures
 import contextlib
-import fcntl
 import os
-import re
 import select
 import shlex
 import shutil
@@ -149,25 +147,6 @@ def wait_for_all(running: Sequence[subprocess.Popen]) -> list[int]:
 
 
 @contextlib.contextmanager
-def shell_descriptor(descriptor: int) -> Iterator[int]:
-    """Duplicates a descriptor under a number of one digit: dash parses no larger ones.  If all are open, one of ours that no child
-    inherits gives way until the end of the block.  Raises Failure if there is none."""
-    is_open = {number: os.path.exists(f"/proc/self/fd/{number}") for number in range(9, 2, -1)}
-    number = next((number for number in is_open if number != descriptor and not (is_open[number] and os.get_inheritable(number))), 0)
-    if not number:
-        raise Failure("the descriptors 3 to 9 are all open: close one of them")
-    away = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) if is_open[number] else -1
-    os.dup2(descriptor, number)
-    try:
-        yield number
-    finally:
-        os.close(number)
-        if away >= 0:
-            os.dup2(away, number, inheritable=False)
-            os.close(away)
-
-
-@contextlib.contextmanager
 def program_stderr(variables: Mapping[str, str]) -> Iterator[int | None]:
     """Yields the descriptor that the variables name as the program's standard error, if they do.  A program that starts
     in the block inherits it only as that."""
@@ -197,13 +176,6 @@ def separate_messages(tools: Tools) -> Iterator[None]:
         tools.users = users
         if copy >= 0:
             os.close(copy)
-
-
-def in_shell(text: str, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """Returns the words that run our own shell text with the command as its arguments.  The shell parses no word of the
-    command.  dash starts faster, but drops variables whose names it does not allow, such as functions that bash exports."""
-    is_plain = all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in environment)
-    return ["/bin/sh" if is_plain else shutil.which("bash") or "/bin/sh", "-c", text, "sh", *command]
 
 
 def outcome(stages: Sequence[Sequence[str]], statuses: Sequence[int]) -> int:

@@ -2,13 +2,12 @@
 import json
 import os
 import re
-from typing import Iterator, Mapping, Sequence
+from typing import Iterator, Mapping, NamedTuple, Sequence
 
-from stackpipe import files, outputs, pipeline, recorder, targets, two_recordings
+from stackpipe import files, outputs, pipeline, record as cpu_time, recorder, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of
 from stackpipe.options import HELP, VERSION, CommandLine, Option
-from stackpipe.two_recordings import OWN_FAILURE, Request
 
 NAME = "stackpipe"
 USAGE = """Usage: stackpipe waits [OPTION]... {[--] COMMAND [ARGUMENT]... | -p PID | -t TID | -a}
@@ -19,6 +18,8 @@ KEEP = Option("keep", "", "DIR", "keep the stream and folded stacks in the folde
 OPTIONS = (*targets.OPTIONS, KEEP, outputs.ROOT, *outputs.OPTIONS, HELP, VERSION)
 STREAM = "waits.pe"
 STEP = "100ms"  #: of the map of time above the graph
+OWN_FAILURE = 125
+COMMAND_HZ, RUNNING_HZ = "997", "99"  # as pe-record's
 _USAGE = 2  # the status of a tool for a wrong command line
 _NOT_EXECUTED = (126, 127)
 #: The times of threads: their facts (stackfold(1)), and their names here.
@@ -27,6 +28,17 @@ _TIMES = {"on-cpu": "CPU", "ready": "ready", "lock": "lock", "io": "I/O", "sleep
 _NONE = "0.000 s"
 _REASONS = "3"
 _FACT = re.compile(r"# ([a-z0-9-]+): (.*)")
+
+
+class Request(NamedTuple):
+    """The target to record, and the options."""
+
+    target: targets.Target
+    output: outputs.Output
+    hz: str
+    keep: str = ""  #: the folder to keep files in; empty: keep none
+    is_verbose: bool = False
+    root: Sequence[str] = ()  #: options of stackfold
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -41,7 +53,7 @@ def read_request(line: CommandLine, example: str, otherwise: str = "") -> Reques
     keep = line.last("keep")
     if line.has("keep") and not os.path.isdir(keep):
         raise UsageError(f"--keep: no folder '{keep}'")
-    hz = line.last("freq", two_recordings.COMMAND_HZ if target.command else two_recordings.RUNNING_HZ)
+    hz = line.last("freq", COMMAND_HZ if target.command else RUNNING_HZ)
     return Request(target, outputs.read_output(line, otherwise=otherwise), hz, keep, line.has("verbose"), outputs.root_of(line))
 
 
@@ -50,15 +62,15 @@ def draw(request: Request, tools: pipeline.Tools) -> int:
     tools.shows_stages = request.is_verbose
     work = ""
     try:
-        for tool in ("pe-record", "offcpu", "pe-symbolize", "stackfold", "stacktop", "flamesvg"):
+        for tool in ("pe-record", "pe-symbolize", "stackfold", "stacktop", "flamesvg"):
             tools.find(tool)
         if request.keep:  # the stream is large, so it is written where it stays
             request = request._replace(keep=files.open_folder(request.keep))
         work = files.temporary_folder(request.keep, ".hotcold-") if request.keep else files.temporary_folder()
         recorder.announce(request.target, request.output)
         recording, said = record(request, os.path.join(work, STREAM), tools)
-        if is_without_bpf(recording) and request.output.form != "pe":
-            return two_recordings.draw(request, work, tools, recording.summaries[0].texts.get("text", "").removeprefix("pe-record: "))
+        if has_no_waits(recording):
+            return draw_all_time(request, recording.summaries[0].texts.get("text", "").removeprefix("pe-record: "), tools)
         say_lines(said)
         return write(request, work, recording, tools)
     finally:
@@ -76,10 +88,23 @@ def record(request: Request, stream: str, tools: pipeline.Tools) -> tuple[record
         return recording, text_of(said.read())
 
 
-def is_without_bpf(recording: recorder.Recording) -> bool:
-    """Did the recorder fail before the command started, for a reason that other engines may not have?"""
-    return (recording.summaries[0].texts.get("result") in ("denied", "failed") and not recording.is_interrupted
-            and recording.status not in _NOT_EXECUTED)
+def has_no_waits(recording: recorder.Recording) -> bool:
+    """Does the kernel give this user no stacks of waits?  The command has not started then."""
+    result, text = (recording.summaries[0].texts.get(name, "") for name in ("result", "text"))
+    is_refused = result == "denied" and "belongs to another user" not in text or result == "failed" and "perf_event_open" in text
+    return is_refused and not recording.is_interrupted and recording.status not in _NOT_EXECUTED
+
+
+def draw_all_time(request: Request, why: str, tools: pipeline.Tools) -> int:
+    """Records running and waiting together, by wall clock, for users without privileges, and writes the output.  Returns the status of
+    the command, or our own.  Raises Failure."""
+    if request.keep or request.target.options[:1] == ["-a"]:  # waits are wanted; no other engine records the whole system
+        raise Failure(f"not recorded: {why}")
+    if not request.output.is_quiet:
+        say(f"sampling all time by pe-record --engine ptrace --clock wall, so the graph does not tell running from waiting: {why}")
+    hz = RUNNING_HZ if request.hz == COMMAND_HZ else request.hz  # a thread that sleeps has samples, too
+    return cpu_time.record(cpu_time.Request(request.target, request.output, ["--clock", "wall", "-F", hz], engine="ptrace",
+                                            is_verbose=request.is_verbose, root=request.root), tools)
 
 
 def write(request: Request, work: str, recording: recorder.Recording, tools: pipeline.Tools) -> int:

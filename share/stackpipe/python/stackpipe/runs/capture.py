@@ -8,7 +8,7 @@ import subprocess
 import time
 from typing import BinaryIO, Iterator, NamedTuple, Sequence
 
-from stackpipe import files, heap, outputs, pipeline, record, recorder, targets, two_recordings
+from stackpipe import files, heap, outputs, pipeline, record, recorder, targets, waits
 from stackpipe.runs import modes, report
 from stackpipe.messages import Failure, UsageError, bytes_of, count_of, print_out, printable, say, say_lines, text_of, write_all
 from stackpipe.runs.profile_run import Settings, need
@@ -17,7 +17,8 @@ from stackpipe.runs.store import FORMAT, Run, find_run, keep_run, program_of, re
 
 OWN_FAILURE = 125
 _MOST_MESSAGES = 65536
-_EVENTS = {"malloctrace": "alloc-bytes", "offcpu": "offcpu", "hotcold": "cpu-clock,offcpu"}
+_STREAM = "raw.pe"
+_EVENTS = {"malloctrace": "alloc-bytes", "offcpu": "offcpu", "hotcold": "cpu,offcpu"}
 
 
 def read_target(settings: Settings, mode: str, workload: list[str]) -> targets.Target:
@@ -72,7 +73,7 @@ class Draft:
         for file in (self.said, self.printed):
             if file:
                 file.close()
-        for name in (".said", ".output", ".waits.folded", "on.txt", "off.txt"):
+        for name in (".said", ".output", ".waits.folded"):
             if os.path.lexists(self.path(name)):
                 os.unlink(self.path(name))
 
@@ -86,7 +87,7 @@ def capture(settings: Settings, workload: list[str], tools: pipeline.Tools) -> t
     target = read_target(settings, mode.name, workload)._replace(limit=limit)
     for tool in ("pe-record", "stackfold"):
         need(tools, tool, "capture")
-    need(tools, "offcpu" if mode.recorder == "hotcold" else mode.recorder, f"--mode {mode.name}")
+    need(tools, "pe-record" if mode.recorder == "hotcold" else mode.recorder, f"--mode {mode.name}")
     baseline = find_baseline(settings, target.title, mode.name)
     draft = Draft(settings.output, time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime()))
     try:
@@ -131,7 +132,7 @@ def make_run(making: Making) -> tuple[Run, int]:
     settings, mode, target, draft = making.settings, making.mode, making.target, making.draft
     recording = make_recording(making)
     status = recording.status
-    stream = draft.path(next(iter(mode.streams)))
+    stream = draft.path(_STREAM)
     if not os.path.exists(stream) or os.path.getsize(stream) == 0:
         raise Failure(f"nothing was recorded{files.why_not_written(draft.folder)}", status if 0 < status <= 128 else OWN_FAILURE)
     is_whole = any(summary.is_whole for summary in recording.summaries)
@@ -152,8 +153,7 @@ def make_run(making: Making) -> tuple[Run, int]:
     except (NotWritten, OSError):
         keep_draft(making, "the run could not be written")
     draft.close()
-    for name in mode.streams:
-        os.unlink(draft.path(name))
+    os.unlink(stream)
     run = keep_run(draft.folder, draft.output, settings.output, draft.stamp)
     draft.leave()
     return run, status
@@ -165,13 +165,13 @@ def keep_draft(making: Making, problem: str) -> None:
     lines = draft.messages()
     draft.close()
     for name in os.listdir(draft.folder):
-        if name not in making.mode.streams:
+        if name != _STREAM:
             os.unlink(draft.path(name))
     try:
         files.write_new(draft.path("messages.txt"), "".join(f"{line}\n" for line in lines))
     except OSError:  # the disk is full; the messages have been printed
         pass
-    kept = os.path.join(making.settings.output, files.name_of_folder(draft.folder), next(iter(making.mode.streams)))
+    kept = os.path.join(making.settings.output, files.name_of_folder(draft.folder), _STREAM)
     draft.leave()
     raise Failure(f"{problem}; the recording is kept in {kept}", OWN_FAILURE)
 
@@ -190,9 +190,6 @@ def make_recording(making: Making) -> recorder.Recording:
         except Failure as failure:
             if str(failure):
                 say(str(failure))
-            for name in making.mode.streams:  # of waits, of which one without the other is of no use
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(draft.path(name))
             recording = recorder.Recording(OWN_FAILURE if failure.status is None else failure.status, False, [])
     if draft.printed:
         draft.printed.seek(0)
@@ -204,9 +201,11 @@ def make_recording(making: Making) -> recorder.Recording:
 def run_recorders(making: Making, output: outputs.Output) -> recorder.Recording:
     """Records as `stackpipe record`, `waits` and `heap` do."""
     mode, draft, tools, target = making.mode, making.draft, making.tools, making.target
-    stream = draft.path("raw.pe")
+    stream = draft.path(_STREAM)
     if mode.recorder == "hotcold":
-        return two_recordings.record(two_recordings.Request(target, output, str(mode.hz), ""), draft.folder, tools)
+        recording, said = waits.record(waits.Request(target, output, str(mode.hz)), stream, tools)
+        say_lines(said)
+        return recording
     if mode.recorder == "malloctrace":
         return heap.trace(target, stream, output, tools)
     if mode.recorder == "offcpu":
@@ -254,13 +253,8 @@ def read_work(settings: Settings, draft: Draft) -> int | float | None:
 def derive(making: Making, recording: recorder.Recording) -> None:
     """Writes the streams with symbols, the folded text and the flame graphs; raises NotWritten."""
     mode, draft = making.mode, making.draft
-    for raw, named in mode.streams.items():
-        write_stage(making, named, [["pe-symbolize", draft.path(raw)], ["gzip", "-1"]])
-    if mode.recorder != "hotcold":
-        fold(making, "stacks.folded", [])
-    elif two_recordings.fold({raw: ["gzip", "-dc", "--", draft.path(named)] for (raw, named), summary in zip(mode.streams.items(), recording.summaries)
-                     if not summary.is_empty}, draft.path("stacks.folded"), making.tools, draft.said):
-        raise NotWritten
+    write_stage(making, "named.pe.gz", [["pe-symbolize", draft.path(_STREAM)], ["gzip", "-1"]])
+    fold(making, "stacks.folded", ["--mark-waits"] if mode.recorder == "hotcold" else [])
     draw(making, "stacks", "flame", f"{draft.stamp}, {mode.name}")
     for part, event in modes.HEAP_PARTS.items() if mode.name == "heap" else ():
         # Its messages would repeat those of the first fold.

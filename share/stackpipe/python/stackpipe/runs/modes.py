@@ -18,13 +18,6 @@ class Mode(NamedTuple):
         """Does the recording end after a set time?"""
         return float(self.seconds) > 0
 
-    @property
-    def streams(self) -> dict[str, str]:
-        """Maps the recorder's streams to the files of the run that hold them with symbols."""
-        if self.recorder == "hotcold":
-            return {"on.pe": "oncpu.pe.gz", "off.pe": "offcpu.pe.gz"}
-        return {"raw.pe": "named.pe.gz"}
-
 
 # The recorder, the rate and the seconds for what runs already.  499 Hz finds growth of ten points in one pair of 4-second
 # runs; 99 Hz misses a third of such growth.
@@ -44,7 +37,7 @@ HEAP_PARTS = {"peak": "peak-bytes", "leaks": "live-bytes"}
 COUNTS = {"heap": "bytes allocated", "offcpu": "microseconds waited",
           "hotcold": "microseconds on CPU, and, of frames with the mark _[o], waited"}
 # Every thread waits in the scheduler; its callers are more informative.
-_SCHEDULER = re.compile(rb"(;_*(schedule|preempt_schedule|io_schedule|finish_task_switch)[a-z_.]*(_\[[a-z]\])?)+ ([0-9]+)$",
+_SCHEDULER = re.compile(rb"(;_*(schedule|preempt_schedule|io_schedule|finish_task_switch)[a-z_.]*(_\[[a-z]\])?)+((;\[[^;\n]*\](_\[o\])?)* [0-9]+)$",
                         re.MULTILINE)
 
 
@@ -70,5 +63,5 @@ def look_options(mode: str) -> list[str]:
 
 
 def without_scheduler(folded: bytes) -> bytes:
-    """Removes the scheduler's frames from the ends of stacks."""
-    return _SCHEDULER.sub(rb" \4", folded)
+    """Removes the scheduler's frames from the ends of stacks, before the kind of the wait."""
+    return _SCHEDULER.sub(rb"\4", folded)

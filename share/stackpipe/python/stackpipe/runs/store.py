@@ -1,7 +1,7 @@
 """The folder of runs: their names, their files, and how to find one.
 
 A run is OUTPUT/YYYY-MM-DDTHH-MM-SSZ[-N], and holds
-  named.pe.gz     the sample stream with symbols, pe-stream(5); for two recorders, oncpu.pe.gz and offcpu.pe.gz
+  named.pe.gz     the sample stream with symbols, pe-stream(5)
   stacks.folded   folded(5)
   flame.svg       the flame graph
   report.txt      for people
