@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/characters.h"
-
 namespace pe::painting {
 
 void CallTree::add_up() {
@@ -36,20 +34,6 @@ void CallTree::scale_differences() {
   for (std::size_t node = kRoot + 1; node < delta_.size(); ++node)
     if (!std::isnan(delta_[node]))
       largest_delta_ = std::max(largest_delta_, std::abs(delta_[node]));
-}
-
-void StackPath::keep_common(std::string_view stack) {
-  const std::size_t common = common_prefix(text_, stack);
-  const auto is_shared = [&](const Step& step) {
-    return step.end < common ||
-           (step.end == common && (stack.size() == common || stack[common] == ';'));
-  };
-  if (stack.empty())
-    steps_.clear();  // an empty text has no frame; any other has at least one
-  while (!steps_.empty() && !is_shared(steps_.back()))
-    steps_.pop_back();
-  text_.resize(common);
-  text_ += stack.substr(common);
 }
 
 }  // namespace pe::painting

@@ -40,9 +40,14 @@ TreeBuilder::Text TreeBuilder::text_of(std::string_view frame) {
 }
 
 NodeId TreeBuilder::find_or_add(std::string_view stack) {
-  return path_.follow(stack, [this](NodeId parent, std::string_view frame) {
+  stack = without_empty_end(stack);
+  if (stack.empty())
+    return kRoot;
+  const auto nodes = path_.follow(stack, [this](auto above, std::string_view frame) {
+    const NodeId parent = above.empty() ? kRoot : above.back();
     return is_first_ ? child(parent, text_of(frame)) : next_child(parent, frame);
   });
+  return nodes.back();
 }
 
 /// Returns the child of this text.  In sorted profiles of one program it mostly follows the child

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "painting/tree/call_tree.h"
+#include "painting/tree/stack_path.h"
 
 namespace pe::painting {
 

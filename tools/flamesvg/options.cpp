@@ -20,7 +20,7 @@
 #include "painting/numbers.h"
 #include "painting/page_options.h"
 #include "painting/svg/colors.h"
-#include "painting/tree/call_tree.h"
+#include "painting/tree/stack_path.h"
 
 namespace pe::flamesvg {
 namespace {

@@ -14,6 +14,7 @@
 #include "folded/perl_line.h"
 #include "painting/numbers.h"
 #include "painting/tree/call_tree.h"
+#include "painting/tree/stack_path.h"
 #include "painting/tree/tree_builder.h"
 
 namespace pe::painting {

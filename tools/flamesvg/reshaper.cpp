@@ -194,10 +194,21 @@ NodeId NeighbourBuilder::append(NodeId parent, std::string_view name) {
   return node;
 }
 
+/// Returns the node of the last frame; kRoot if there is none.
+NodeId NeighbourBuilder::follow(std::string_view stack) {
+  if (stack.empty()) {
+    path_.clear();
+    return kRoot;
+  }
+  const auto nodes = path_.follow(stack, [this](auto above, std::string_view frame) {
+    return append(above.empty() ? kRoot : above.back(), frame);
+  });
+  return nodes.back();
+}
+
 void NeighbourBuilder::add(std::string_view stack, Count count, std::optional<Count> before) {
   const std::size_t first_new = tree_.nodes_.size();
-  const NodeId node = path_.follow(
-      stack, [this](NodeId parent, std::string_view frame) { return append(parent, frame); });
+  const NodeId node = follow(without_empty_end(stack));
   if (!tree_.self_[node].add(count) || !position_.add(count))
     tree_.saturated_ = true;
   take_before(node, first_new, count, before);

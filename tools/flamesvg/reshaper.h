@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "painting/tree/call_tree.h"
+#include "painting/tree/stack_path.h"
 
 namespace pe::painting {
 
@@ -64,6 +65,7 @@ class NeighbourBuilder {
 
  private:
   NodeId append(NodeId parent, std::string_view name);
+  NodeId follow(std::string_view stack);
   void take_before(NodeId leaf, std::size_t first_new, Count count, std::optional<Count> before);
 
   Differences differences_;

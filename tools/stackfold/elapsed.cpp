@@ -17,21 +17,23 @@ constexpr std::uint64_t kMostThreads = 1U << 20U;
 
 /// A stack and its time, of which the counts lack a part below a microsecond.
 struct Share {
-  std::span<const folded::FrameId> frames;
+  const folded::FoldedCounts* of;  ///< null: the time that was not sampled
+  folded::StackId stack;
   std::uint64_t us;
   double rest;
 };
 
 void collect(const folded::FoldedCounts& from, double us_per_count, std::vector<Share>& shares) {
-  from.for_each([&](std::span<const folded::FrameId> frames, folded::Count count) {
-    const double us = count.as_double() * us_per_count;
-    shares.push_back({frames, static_cast<std::uint64_t>(us), us - std::floor(us)});
-  });
+  for (folded::StackId stack = 0; stack < from.size(); ++stack) {
+    const double us = from.counts()[stack].as_double() * us_per_count;
+    shares.push_back({&from, stack, static_cast<std::uint64_t>(us), us - std::floor(us)});
+  }
 }
 
 double sum_of(const folded::FoldedCounts& counts) {
   double sum = 0;
-  counts.for_each([&](auto, folded::Count count) { sum += count.as_double(); });
+  for (const folded::Count count : counts.counts())
+    sum += count.as_double();
   return sum;
 }
 
@@ -77,9 +79,12 @@ void ElapsedTime::add_silence(std::span<const folded::FrameId> stack, Part part)
 
 void ElapsedTime::add_steps_to(folded::FoldedCounts& counts) {
   const auto add = [&](const std::vector<TimeInStep>& times, const folded::FoldedCounts& of) {
-    for (const TimeInStep& time : times)
-      counts.add_at(silent_.timeline()->start_of(time.step), of.frames_of(time.stack),
+    std::vector<folded::FrameId> frames;
+    for (const TimeInStep& time : times) {
+      of.copy_frames(time.stack, frames);
+      counts.add_at(silent_.timeline()->start_of(time.step), frames,
                     counts.timeline()->count_of(time.ns));
+    }
   };
   const double silent = sum_of(silent_);
   const std::uint64_t silent_ns =
@@ -117,11 +122,10 @@ void ElapsedTime::add_to(folded::FoldedCounts& counts) {
   const double left = whole - silent * silent_scale;
   std::vector<Share> shares;
   collect(silent_, kUsPerNs * silent_scale, shares);
-  const folded::FrameId unsampled[] = {unsampled_};
   if (running > 0)
     collect(running_, left / running, shares);
   else if (left >= 1)
-    shares.push_back({unsampled, static_cast<std::uint64_t>(left), left - std::floor(left)});
+    shares.push_back({nullptr, 0, static_cast<std::uint64_t>(left), left - std::floor(left)});
   // The stacks with the largest rests get what rounding down has left over.
   std::uint64_t given = 0;
   for (const Share& share : shares)
@@ -132,9 +136,15 @@ void ElapsedTime::add_to(folded::FoldedCounts& counts) {
   std::ranges::stable_sort(by_rest, std::ranges::greater(), &Share::rest);
   for (std::size_t i = 0; given < whole_us && !by_rest.empty(); ++given, ++i)
     ++by_rest[i % by_rest.size()]->us;
-  for (const Share& share : shares)
-    if (share.us > 0)
-      counts.add(share.frames, {.whole = share.us});
+  std::vector<folded::FrameId> frames;
+  for (const Share& share : shares) {
+    if (share.us == 0)
+      continue;
+    frames.assign(1, unsampled_);
+    if (share.of != nullptr)
+      share.of->copy_frames(share.stack, frames);
+    counts.add(frames, {.whole = share.us});
+  }
 }
 
 }  // namespace pe::fold

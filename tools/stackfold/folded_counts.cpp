@@ -5,24 +5,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <string>
 
 namespace pe::folded {
 namespace {
 
-/// Hashes two frames with each multiplication, folded to 64 bits (the mixing step of wyhash).
-std::size_t hash_of(std::span<const FrameId> frames) {
-  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
-  std::uint64_t hash = frames.size() * kOdd;
-  __extension__ using Wide = unsigned __int128;
-  for (std::size_t i = 0; i < frames.size(); i += 2) {
-    const std::uint64_t second = i + 1 < frames.size() ? frames[i + 1] : 0;
-    const Wide product = static_cast<Wide>(hash ^ (second << 32U | frames[i])) * kOdd;
-    hash = static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64U);
-  }
-  return hash;
-}
+constexpr StackId kNoStack = std::numeric_limits<StackId>::max();
 
 /// Counts the frames that two stacks have in common, from the root on.
 std::size_t common_frames(std::span<const FrameId> a, std::span<const FrameId> b) {
@@ -105,10 +95,8 @@ class TokenRanks {
     for (std::uint32_t rank = 0; rank < tokens.size(); ++rank)
       ranks_[tokens[rank]] = rank;
   }
-  /// Returns the rank of the frame at `depth`.  Two different stacks differ at a depth that both
-  /// have.
-  [[nodiscard]] std::uint32_t at(std::span<const FrameId> frames, std::size_t depth) const {
-    return ranks_[2 * std::size_t{frames[depth]} + (depth + 1 == frames.size() ? 1 : 0)];
+  [[nodiscard]] std::uint32_t of(FrameId frame, bool is_last) const {
+    return ranks_[2 * std::size_t{frame} + (is_last ? 1 : 0)];
   }
 
  private:
@@ -132,40 +120,67 @@ class TokenRanks {
   std::vector<std::uint32_t> ranks_;
 };
 
+/// What is below a node, or only the stack that ends in it.
 struct Item {
-  std::uint32_t rank;   ///< of the frame at the current depth
-  std::uint32_t stack;  ///< index of the stack
+  std::uint32_t rank;  ///< of the node's first frame, among its siblings
+  painting::StackTree::Node node;
+  bool is_end;
 };
 
-/// Items whose frames above `depth` are all equal.
-struct Range {
-  std::size_t begin, end;
-  std::size_t depth;
+/// Lists the children of nodes in the order of lines.
+class OrderedChildren {
+ public:
+  OrderedChildren(const FrameTable& table, const painting::StackTree& tree,
+                  std::span<const StackId> stack_of)
+      : ranks_(table), tree_(tree), children_(tree), stack_of_(stack_of) {}
+
+  /// Appends the children of a node, the last line first.
+  void push(painting::StackTree::Node node, std::vector<Item>& items) const {
+    const auto begin = static_cast<std::ptrdiff_t>(items.size());
+    for (auto child = children_.first(node); child != children_.kNone;
+         child = children_.next(child))
+      push_one(child, items);
+    std::sort(items.begin() + begin, items.end(),
+              [](const Item& a, const Item& b) { return a.rank > b.rank; });
+  }
+
+ private:
+  /// A stack that ends in the node's first frame may be before other children of the parent, and
+  /// those that continue after them.
+  void push_one(painting::StackTree::Node node, std::vector<Item>& items) const {
+    const auto run = tree_.run(node);
+    const bool is_one = run.size() == 1;
+    if (is_one && stack_of_[node] != kNoStack)
+      items.push_back({.rank = ranks_.of(run[0], true), .node = node, .is_end = true});
+    if (!is_one || children_.first(node) != children_.kNone)
+      items.push_back({.rank = ranks_.of(run[0], false), .node = node, .is_end = false});
+  }
+
+  TokenRanks ranks_;
+  const painting::StackTree& tree_;
+  painting::StackTreeChildren children_;
+  std::span<const StackId> stack_of_;
 };
 
 }  // namespace
 
-bool FoldedCounts::Equal::operator()(const Key& key, Index index) const {
-  const Stack& stack = owner->stacks_[index];
-  return key.hash == stack.hash && std::ranges::equal(key.frames, owner->frames_in(stack));
-}
-
 StackId FoldedCounts::add(Frames frames, Count count) {
-  const Key key{frames, hash_of(frames)};
-  const auto found = index_.find(key);
-  if (found != index_.end()) {
-    add_to(*found, count);
-    return *found;
+  const Node end = tree_.add(frames);
+  while (stack_of_.size() < tree_.size())
+    stack_of_.push_back(kNoStack);
+  StackId& stack = stack_of_[end];
+  if (stack != kNoStack) {
+    add_to(stack, count);
+  } else {
+    stack = static_cast<StackId>(counts_.size());
+    counts_.push_back(count);
+    ends_.push_back(end);
   }
-  const auto index = static_cast<Index>(stacks_.size());
-  stacks_.push_back({frames_.size(), frames.size(), key.hash, count});
-  frames_.insert(frames_.end(), frames.begin(), frames.end());
-  index_.insert(index);
-  return index;
+  return stack;
 }
 
 void FoldedCounts::add_to(StackId stack, Count count) {
-  Count& sum = stacks_[stack].count;
+  Count& sum = counts_[stack];
   const Count before = sum;
   if (!keeps_large_)
     saturated_ = !sum.add(count) || saturated_;
@@ -177,7 +192,7 @@ void FoldedCounts::add_to(StackId stack, Count count) {
 
 void FoldedCounts::add_large(Frames frames, double count) {
   const StackId stack = add(frames, {});
-  large_.try_emplace(stack, stacks_[stack].count.as_double()).first->second += count;
+  large_.try_emplace(stack, counts_[stack].as_double()).first->second += count;
 }
 
 void FoldedCounts::add_at(std::uint64_t time_ns, Frames frames, Count count) {
@@ -191,81 +206,72 @@ void FoldedCounts::add_span(std::uint64_t begin_ns, std::uint64_t end_ns, Frames
 }
 
 void FoldedCounts::add(std::string_view stack, Count count) {
-  split_.clear();
-  for (;;) {
-    const auto end = stack.find(';');
-    split_.push_back(frame_table_.intern(stack.substr(0, end)));
-    if (end == std::string_view::npos)
-      break;
-    stack.remove_prefix(end + 1);
-  }
-  add(split_, count);
+  add(text_.follow(stack,
+                   [this](auto, std::string_view frame) { return frame_table_.intern(frame); }),
+      count);
 }
 
 void FoldedCounts::set_timeline(Timeline timeline) { timeline_ = std::move(timeline); }
 
 void FoldedCounts::add_divided(const FoldedCounts& other, std::uint64_t divisor) {
-  for (const Stack& stack : other.stacks_) {
-    const std::uint64_t all = stack.count.whole;
+  other.for_each([&](Frames frames, Count of_other) {
+    const std::uint64_t all = of_other.whole;
     const std::uint64_t rest = all % divisor;
     Count count{.whole = all / divisor + (rest >= divisor - rest ? 1 : 0)};
     if (count.whole == 0)  // a small count must neither vanish nor grow to 1
       count.billionths = static_cast<std::uint32_t>(rest * Count::kOne / divisor);
-    add(other.frames_in(stack), count);
-  }
+    add(frames, count);
+  });
   saturated_ = saturated_ || other.saturated_;
 }
 
-/// Sorts by the frame at one depth, then sorts each range of equal frames by the next depth.
-/// A list of ranges replaces recursion, which could go as deep as a stack of the input.
-std::vector<FoldedCounts::Index> FoldedCounts::sorted() const {
-  const TokenRanks ranks(frame_table_);
-  std::vector<Item> items;
-  items.reserve(stacks_.size());
-  for (Index index = 0; index < stacks_.size(); ++index)
-    items.push_back({0, index});
-  std::vector<Range> left{{0, items.size(), 0}};
+/// Calls `visit` with the number of each stack, in the order of lines.  A list of items replaces
+/// recursion, which could go as deep as a stack of the input.
+template <typename Visit>
+void FoldedCounts::visit_sorted(Visit&& visit) {
+  if (empty())
+    return;
+  tree_.drop_index();
+  const OrderedChildren children(frame_table_, tree_, stack_of_.all());
+  const auto visit_end = [&](Node node) {
+    if (stack_of_[node] != kNoStack)
+      visit(stack_of_[node]);
+  };
+  visit_end(painting::StackTree::kTop);
+  std::vector<Item> left;
+  children.push(painting::StackTree::kTop, left);
   while (!left.empty()) {
-    const Range range = left.back();
+    const Item item = left.back();
     left.pop_back();
-    const auto part = std::span(items).subspan(range.begin, range.end - range.begin);
-    for (Item& item : part)
-      item.rank = ranks.at(frames_in(stacks_[item.stack]), range.depth);
-    if (!std::ranges::is_sorted(part, {}, &Item::rank))  // most stacks have the same frame here
-      std::ranges::sort(part, {}, &Item::rank);
-    for (std::size_t begin = 0, end = 0; begin < part.size(); begin = end) {
-      while (end < part.size() && part[end].rank == part[begin].rank)
-        ++end;
-      if (end - begin > 1)
-        left.push_back({range.begin + begin, range.begin + end, range.depth + 1});
-    }
+    if (item.is_end || tree_.run(item.node).size() > 1)
+      visit_end(item.node);
+    if (!item.is_end)
+      children.push(item.node, left);
   }
-  std::vector<Index> order(items.size());
-  std::ranges::transform(items, order.begin(), &Item::stack);
-  return order;
 }
 
 void FoldedCounts::write(Output& out) {
   LineWriter lines(frame_table_, out);
-  const std::vector<Index> order = sorted();
+  std::vector<FrameId> frames;
   if (!timeline_) {
-    for (const Index index : order) {
-      const auto large = large_.find(index);
+    visit_sorted([&](StackId stack) {
+      copy_frames(stack, frames);
+      const auto large = large_.find(stack);
       if (large == large_.end())
-        lines.write(frames_in(stacks_[index]), stacks_[index].count);
+        lines.write(frames, counts_[stack]);
       else
-        lines.write_large(frames_in(stacks_[index]), large->second);
-    }
+        lines.write_large(frames, large->second);
+    });
   } else {
-    std::vector<std::uint32_t> rank_of(order.size());
-    for (std::uint32_t rank = 0; rank < order.size(); ++rank)
-      rank_of[order[rank]] = rank;
+    std::vector<std::uint32_t> rank_of(size());
+    visit_sorted([&, rank = 0U](StackId stack) mutable { rank_of[stack] = rank++; });
     std::optional<std::int32_t> last_step;
     timeline_->visit(rank_of, [&](std::int32_t step, StackId stack, Count count) {
       if (step != last_step)
         lines.set_root(timeline_->label(step));
       last_step = step;
-      lines.write(frames_in(stacks_[stack]), count);
+      copy_frames(stack, frames);
+      lines.write(frames, count);
     });
   }
   lines.flush();

@@ -1,16 +1,14 @@
 // Adds up folded stacks: equal stacks become one line.
 //
-// A stack is stored as a list of frame numbers and becomes text when it is
+// A stack is a path of frame numbers in a tree and becomes text when it is
 // written.  A recording has a few thousand frames but a hundred megabytes of
-// stacks; hashing and comparing their texts took most of stackfold's time.
-// Cost: 120 ns to add a stack of 23 frames that is one of 10,000 known stacks.
+// stacks, and most share their callers with others.
 //
 // With a timeline, the counts are also divided by time.
 // SPDX-License-Identifier: MIT
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
-#include <boost/unordered/unordered_flat_set.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +23,9 @@
 #include "base/io/output.h"
 #include "base/string_arena.h"
 #include "folded/folded_line.h"
+#include "painting/tree/growing_array.h"
+#include "painting/tree/stack_path.h"
+#include "painting/tree/stack_tree.h"
 #include "stackfold/timeline.h"
 
 namespace pe::folded {
@@ -61,13 +62,7 @@ class FrameTable {
 class FoldedCounts {
  public:
   /// `frames` numbers the frames and must outlive this; several FoldedCounts may share it.
-  explicit FoldedCounts(FrameTable& frames)
-      : frame_table_(frames), index_(0, Hash{this}, Equal{this}) {}
-  FoldedCounts(const FoldedCounts&) = delete;  // the set's functions refer to this
-  FoldedCounts& operator=(const FoldedCounts&) = delete;
-  FoldedCounts(FoldedCounts&&) = delete;
-  FoldedCounts& operator=(FoldedCounts&&) = delete;
-  ~FoldedCounts() = default;
+  explicit FoldedCounts(FrameTable& frames) : frame_table_(frames) {}
 
   /// Adds to the stack `frames`, root first.  A sum that does not fit stays at Count::max().
   /// Returns the stack's number: stacks are numbered in the order of their first add(), from 0.
@@ -96,67 +91,49 @@ class FoldedCounts {
   [[nodiscard]] Timeline* timeline() noexcept { return timeline_ ? &*timeline_ : nullptr; }
 
   [[nodiscard]] FrameTable& frames() const noexcept { return frame_table_; }
-  [[nodiscard]] std::size_t size() const noexcept { return stacks_.size(); }
-  [[nodiscard]] bool empty() const noexcept { return stacks_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept { return counts_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return counts_.empty(); }
   /// From now on, a sum that does not fit becomes a large one, instead of staying at Count::max().
   void keep_large() noexcept { keeps_large_ = true; }
   /// Did a sum not fit?
   [[nodiscard]] bool saturated() const noexcept { return saturated_; }
 
-  /// Calls `visit(frames, count)` for every stack, root first, in the order of their numbers.
+  /// Calls `visit(frames, count)` for every stack, root first, in the order of their numbers.  The
+  /// frames are valid during the call.
   template <typename Visit>
   void for_each(Visit&& visit) const {
-    for (const Stack& stack : stacks_)
-      visit(frames_in(stack), stack.count);
+    std::vector<FrameId> frames;
+    for (StackId stack = 0; stack < counts_.size(); ++stack) {
+      copy_frames(stack, frames);
+      visit(std::span<const FrameId>(frames), counts_[stack]);
+    }
   }
 
-  /// Returns the frames of a stack, root first, by its number.  The next add() invalidates the
-  /// view.
-  [[nodiscard]] std::span<const FrameId> frames_of(StackId stack) const {
-    return frames_in(stacks_[stack]);
+  /// Replaces `frames` by the frames of a stack, root first, by its number.
+  void copy_frames(StackId stack, std::vector<FrameId>& frames) const {
+    tree_.copy_stack(ends_[stack], frames);
   }
+  /// By the numbers of stacks.
+  [[nodiscard]] std::span<const Count> counts() const noexcept { return counts_.all(); }
 
   /// Writes every stack once as a folded line, in bytewise order of the stacks.  With a timeline,
   /// writes it in each step that has it, with the step as root frame.
   void write(Output& out);
 
  private:
-  using Index = StackId;  ///< in stacks_
   using Frames = std::span<const FrameId>;
-  struct Stack {
-    std::size_t begin, size;  ///< in frames_
-    std::size_t hash;
-    Count count;
-  };
-  struct Key {
-    Frames frames;
-    std::size_t hash;
-  };
-  struct Hash {
-    using is_transparent = void;
-    const FoldedCounts* owner;
-    std::size_t operator()(Index index) const { return owner->stacks_[index].hash; }
-    std::size_t operator()(const Key& key) const { return key.hash; }
-  };
-  struct Equal {
-    using is_transparent = void;
-    const FoldedCounts* owner;
-    bool operator()(Index a, Index b) const { return a == b; }
-    bool operator()(const Key& key, Index index) const;
-    bool operator()(Index index, const Key& key) const { return (*this)(key, index); }
-  };
+  using Node = painting::StackTree::Node;
 
   void add_to(StackId stack, Count count);
-  [[nodiscard]] Frames frames_in(const Stack& stack) const {
-    return Frames(frames_).subspan(stack.begin, stack.size);
-  }
-  [[nodiscard]] std::vector<Index> sorted() const;
+  template <typename Visit>
+  void visit_sorted(Visit&& visit);
 
   FrameTable& frame_table_;
-  std::vector<FrameId> frames_;  ///< of all stacks, one after the other
-  std::vector<Stack> stacks_;
-  boost::unordered_flat_set<Index, Hash, Equal> index_;
-  std::vector<FrameId> split_;  ///< the frames of the text being added
+  painting::StackTree tree_;
+  painting::GrowingArray<Count> counts_;
+  painting::GrowingArray<Node> ends_;         ///< the node in which each stack ends
+  painting::GrowingArray<StackId> stack_of_;  ///< by node; kNoStack if none ends in it
+  painting::StackPath text_;                  ///< the text added last
   bool saturated_ = false;
   bool keeps_large_ = false;
   std::unordered_map<StackId, double> large_;  ///< sums that exceed 64 bits

@@ -180,9 +180,8 @@ void SlowCalls::keep(const stream::Span& span, const Held& held) {
       frames_.intern(fmt::format("{} [{}]", clean_name(stream::name_without_path(report_.function)),
                                  duration_class(span.end_ns - span.begin_ns)));
   const auto with_root = [&](folded::StackId id) {
-    const auto frames = stacks_.frames_of(id);
-    stack_.assign(1, root);
-    stack_.insert(stack_.end(), frames.begin(), frames.end());
+    stacks_.copy_frames(id, stack_);
+    stack_.insert(stack_.begin(), root);
     return std::span<const folded::FrameId>(stack_);
   };
   for (const auto& [key, sum] : held.sums)

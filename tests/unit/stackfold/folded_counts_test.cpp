@@ -64,6 +64,41 @@ BOOST_AUTO_TEST_CASE(sorts_as_memcmp_would) {
              ";a 1\na 1\na!;b 1\na: 1\na; 1\na;;b 1\na;b 1\na;b;c 1\na< 1\na<;b 1\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_stack_of_100000_frames_needs_no_recursion) {
+  FrameTable frames;
+  FoldedCounts counts(frames);
+  std::string deep = "a";
+  for (int i = 0; i < 100'000; ++i)
+    deep += ";a";
+  counts.add(deep, {.whole = 1});
+  counts.add(std::string_view(deep).substr(0, deep.size() - 2), {.whole = 2});
+  counts.add(deep + ";b", {.whole = 3});
+  counts.add("a", {.whole = 4});
+  BOOST_TEST(
+      (written(counts) == "a 4\n" + deep.substr(2) + " 2\n" + deep + " 1\n" + deep + ";b 3\n"));
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_may_have_very_many_callees) {
+  FrameTable frames;
+  FoldedCounts counts(frames);
+  std::string expected;
+  for (int i = 999'999; i >= 0; i -= 10)
+    counts.add("a;" + std::to_string(1'000'000 + i), {.whole = 1});
+  for (int i = 9; i < 1'000'000; i += 10)
+    expected += "a;" + std::to_string(1'000'000 + i) + " 1\n";
+  BOOST_TEST((written(counts) == expected));
+}
+
+BOOST_AUTO_TEST_CASE(can_be_written_before_the_last_stack_is_added) {
+  FrameTable frames;
+  FoldedCounts counts(frames);
+  counts.add("a;b", {.whole = 1});
+  written(counts);
+  counts.add("a;b", {.whole = 1});
+  counts.add("a;c", {.whole = 1});
+  BOOST_TEST(written(counts) == "a;b 2\na;c 1\n");
+}
+
 BOOST_AUTO_TEST_CASE(divides_and_rounds) {
   FrameTable frames;
   FoldedCounts in_ns(frames);

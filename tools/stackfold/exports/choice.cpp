@@ -93,7 +93,7 @@ FractionUnit unit_of(const folded::FoldedCounts& counts) {
   folded::Count sum;
   std::uint32_t finest = 0;  // the finest unit that any count needs
   bool fits = true;
-  counts.for_each([&](std::span<const folded::FrameId> /*frames*/, folded::Count count) {
+  for (const folded::Count count : counts.counts()) {
     fits = sum.add(count) && fits;
     for (std::uint32_t i = 0; i < std::size(kUnits); ++i)
       if (folded::times({.whole = 0, .billionths = count.billionths}, kUnits[i].in_one)
@@ -101,7 +101,7 @@ FractionUnit unit_of(const folded::FoldedCounts& counts) {
         finest = std::max(finest, i);
         break;
       }
-  });
+  }
   const auto is_small = [&](const FractionUnit& unit) {
     const auto all = folded::times(sum, unit.in_one);
     return all && all->whole <= std::uint64_t{std::numeric_limits<std::int64_t>::max()};
@@ -109,10 +109,10 @@ FractionUnit unit_of(const folded::FoldedCounts& counts) {
   while (finest > 0 && !(fits && is_small(kUnits[finest])))
     --finest;
   FractionUnit unit = kUnits[finest];
-  counts.for_each([&](std::span<const folded::FrameId> /*frames*/, folded::Count count) {
+  for (const folded::Count count : counts.counts()) {
     const folded::Count fraction{.whole = 0, .billionths = count.billionths};
     unit.rounded += folded::times(fraction, unit.in_one)->billionths != 0 ? 1 : 0;
-  });
+  }
   return unit;
 }
 
