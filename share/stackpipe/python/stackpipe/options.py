@@ -4,7 +4,6 @@ argparse is not strict enough: it parses a value that starts with "-" as an opti
 from 3.11 to 3.14.  The grammar is that of the tools: "--name VALUE", "--name=VALUE", "-n VALUE" and "-nVALUE", without
 abbreviations.  Operands may be anywhere before "--".
 """
-import textwrap
 from typing import Callable, NamedTuple, Sequence
 
 from stackpipe.messages import UsageError
@@ -85,6 +84,7 @@ def read(options: Sequence[Option], arguments: Sequence[str], check: Callable[[s
 
 def describe(options: Sequence[Option]) -> str:
     """Returns the lines of --help that list the options."""
+    import textwrap
     lines = []
     for option in options:
         if not option.text:

@@ -6,8 +6,6 @@ import contextlib
 import os
 import re
 import shlex
-import urllib.parse
-import webbrowser
 import zlib
 from typing import BinaryIO, Iterator, NamedTuple, Sequence
 
@@ -229,6 +227,8 @@ def once(lines: Sequence[str]) -> str:
 
 def show(path: str) -> None:
     """Opens a file in the user's browser.  Without a browser it reports that; the file itself is complete."""
+    import urllib.parse
+    import webbrowser
     address = "file://" + urllib.parse.quote(os.path.abspath(path))
     try:
         is_shown = webbrowser.open(address)

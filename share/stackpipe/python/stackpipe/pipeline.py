@@ -2,7 +2,6 @@
 
 A pipeline fails if any of its stages fails (bash's pipefail), so a partial result never passes for a complete one.
 """
-import concurrent.futures
 import contextlib
 import os
 import select
@@ -128,8 +127,9 @@ def wait_for(process: subprocess.Popen) -> int:
     return 128 - status if status < 0 else status
 
 
-def result_of(future: concurrent.futures.Future) -> Any:
-    """Waits for a result, and returns it or raises what was raised instead."""
+def result_of(future: Any) -> Any:
+    """Waits for the result of a Future, and returns it or raises what was raised instead."""
+    import concurrent.futures  # loads logging, which few commands need
     while not concurrent.futures.wait([future], _WAIT).done:
         pass
     return future.result()

@@ -1,6 +1,5 @@
 """Runs recorders, and reads the summaries that they write for programs."""
 import functools
-import json
 import os
 import signal
 import subprocess
@@ -46,6 +45,7 @@ class Summary(NamedTuple):
 
 def read_summary(data: bytes) -> Summary:
     """Reads what was written to a recorder's pipe.  Any process of the same user could write there."""
+    import json  # the recorder starts before
     try:
         members = json.loads(data.splitlines()[-1]).items()
     except (AttributeError, IndexError, RecursionError, ValueError):
