@@ -40,7 +40,10 @@ class BpfEngine final : public Engine {
   /// Throws Error.
   BpfEngine(const Options& options, const recording::Target& target, Object object, Budget& budget);
 
-  [[nodiscard]] const std::vector<std::string>& notes() const override { return counters_.notes(); }
+  /// The other counters have no rate.
+  [[nodiscard]] const std::vector<std::string>& notes() const override {
+    return samplers_ ? samplers_->notes() : counters_.notes();
+  }
   std::uint64_t begin(Output& out) override;
   void expect(const std::string& program) override { scripts_.reader().expect(program); }
   void write_running_state() override;

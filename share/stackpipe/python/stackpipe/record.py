@@ -68,8 +68,8 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         option = "root" if line.has("root") else "elapsed"
         raise UsageError(f"--{option}: only for {' and '.join(_FOLDED_FORMS)}: others have the threads' own times")
     rate = ["-F", line.last("freq")] if line.has("freq") else []
-    # Why calls are slow is a question about waits, too; only this engine records both.
-    is_hotcold = line.has("longer") and not line.has("event") and line.last("engine", "bpf") in ("best", "bpf")
+    # Why calls are slow is a question about waits, too; these engines record both.
+    is_hotcold = line.has("longer") and not line.has("event") and line.last("engine", "best") in ("best", "bpf", "perf")
     event = "cpu,waits" if line.has("elapsed") or is_hotcold else line.last("event")
     return record(Request(target, output, rate, event, line.last("engine"), line.has("verbose"), line.last("span"), line.last("longer"),
                           line.has("lines"), line.has("elapsed"), is_hotcold, outputs.root_of(line)), tools)

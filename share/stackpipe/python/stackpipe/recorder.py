@@ -133,6 +133,8 @@ def run(tools: pipeline.Tools, words: Sequence[str], target: targets.Target, out
             recorder.process.send_signal(signal.SIGINT)
     status = pipeline.wait_for(recorder.process)
     pipeline.stop_listening(tools)
+    if recorder.process.returncode == -signal.SIGKILL:
+        say(f"{words[0]} was killed (SIGKILL), perhaps by the kernel for lack of memory: the recording is cut off")
     if is_over and not output.is_quiet:
         say(f"stopped the command after {target.limit[1]} s (-d)")
     return Recording(status, bool(arrived), [recorder.summary], is_over)

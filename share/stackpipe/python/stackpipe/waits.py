@@ -129,10 +129,10 @@ def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     stream, named, folded, waits = (os.path.join(work, name) for name in (STREAM, "named.pe", "stacks.folded", "reasons.folded"))
     output, fold = request.output, ["stackfold", "--annotate", *request.root]
     with files.scratch() as said:
-        made = [pipeline.draw(tools, path, [stage], said) for path, stage in (
-            (named, ["pe-symbolize", stream]), (folded, [*fold, named]), (waits, [*fold, "-q", "--event", "offcpu", named]))]
-        outputs.forward(said, not output.is_quiet or any(made))
-    if any(made):
+        has_failed = any(pipeline.draw(tools, path, [stage], said) for path, stage in (
+            (named, ["pe-symbolize", stream]), (folded, [*fold, named]), (waits, [*fold, "-q", "--event", "offcpu", named])))
+        outputs.forward(said, not output.is_quiet or has_failed)
+    if has_failed:
         raise Failure(f"{output.path}: not written")
     # The messages about the stream have been printed.
     look = [*outputs.HOTCOLD, "--title", printable(request.target.title), "--subtitle",
