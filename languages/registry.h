@@ -67,7 +67,7 @@ inline constexpr Language kJava{.name = "Java",
                                     "run `jcmd % Compiler.perfmap`, and start it with "
                                     "-XX:+PreserveFramePointer for complete stacks"};
 inline constexpr Language kNode{.name = "Node",
-                                .versions = "18, 20, 22, 24 and 25",
+                                .versions = "18, 20, 22, 24, 25 and 26",
                                 .program = "node",
                                 .library = "libnode.so",
                                 .unreadable = "[node: unreadable]",

@@ -89,4 +89,16 @@ bool Runtimes::functions(std::uint32_t pid, const WalkedFrame& walked,
   return false;
 }
 
+EmbeddedCode find_embedded_code([[maybe_unused]] const objects::Image& image) {
+  EmbeddedCode code;
+#if PE_HAS_NODE
+  if (const auto v8 = find_v8(image); v8 && !v8->builtins.empty()) {
+    code.start = v8->builtins.front().start;
+    for (const V8Binary::Range& range : v8->builtins)
+      code.end = std::max(code.end, range.end);
+  }
+#endif
+  return code;
+}
+
 }  // namespace pe::languages

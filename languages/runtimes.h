@@ -13,6 +13,7 @@
 
 #include "base/budget.h"
 #include "languages/common/known_runtime.h"
+#include "objects/image.h"
 
 namespace pe::languages {
 
@@ -41,5 +42,16 @@ class Runtimes : public KnownRuntime {
   std::uint32_t numbers_ = 0;  ///< of functions so far
   std::vector<std::unique_ptr<KnownRuntime>> all_;
 };
+
+/// A range of svma.
+struct EmbeddedCode {
+  std::uint64_t start = 0, end = 0;
+};
+/// Returns the code of V8 in a program's file: its builtins, which have no call frame information;
+/// an empty range if the file has none.  V8 maps that part of the file a second time, near the code
+/// that it makes at run time.
+///
+/// Source: V8, src/snapshot/embedded/embedded-file-writer.cc.
+EmbeddedCode find_embedded_code(const objects::Image& image);
 
 }  // namespace pe::languages

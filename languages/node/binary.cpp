@@ -9,14 +9,13 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "languages/node/embedded.h"
 #include "objects/image.h"
 
 namespace pe::languages {
 namespace {
 
 using Builtin = V8Binary::Builtin;
-
-constexpr std::size_t kMostV8Builtins = 20'000;
 
 struct FoundSymbols {
   std::unordered_map<std::string, std::uint64_t> variables;  ///< svma of v8dbg_*
@@ -72,6 +71,19 @@ std::optional<std::uint32_t> int_at(const objects::Image& image, std::uint64_t s
   return value;
 }
 
+/// Adds what the file has without symbols.
+void complete_stripped(const objects::Image& image, FoundSymbols& symbols,
+                       std::optional<std::uint32_t>& major, std::optional<std::uint32_t>& minor) {
+  const EmbeddedV8 embedded(image);
+  if (symbols.builtins.empty())
+    for (const auto& [start, end, name] : embedded.builtins())
+      symbols.builtins.push_back({start, end, builtin_of(name)});
+  if (const auto version = major && minor ? std::nullopt : embedded.version()) {
+    major = version->major;
+    minor = version->minor;
+  }
+}
+
 /// Returns what no variable describes.
 V8Layout facts_of_v8(std::uint32_t major, std::uint32_t minor) {
   V8Layout facts{};
@@ -85,8 +97,8 @@ V8Layout facts_of_v8(std::uint32_t major, std::uint32_t minor) {
 }
 
 bool is_tested(std::uint32_t major, std::uint32_t minor) {
-  constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 5> kVersions = {
-      {{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 1}}};
+  constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 6> kVersions = {
+      {{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 1}, {14, 6}}};
   return std::ranges::find(kVersions, std::pair(major, minor)) != kVersions.end();
 }
 
@@ -165,10 +177,12 @@ std::optional<V8Binary> find_v8(const objects::Image& image) {
   if (!symbols.has_v8 && symbols.variables.empty())
     return std::nullopt;
   V8Binary binary;
+  auto major = int_at(image, symbols.major);
+  auto minor = int_at(image, symbols.minor);
+  if (symbols.builtins.empty() || !major || !minor)
+    complete_stripped(image, symbols, major, minor);
   binary.builtins = std::move(symbols.builtins);
   binary.segments = {image.segments().begin(), image.segments().end()};
-  const auto major = int_at(image, symbols.major);
-  const auto minor = int_at(image, symbols.minor);
   if (binary.builtins.empty())
     binary.unknown = "a stripped Node";
   else if (!major || !minor || symbols.variables.empty())

@@ -113,24 +113,6 @@ std::uint32_t WordPool::append(std::span<const std::uint32_t> words) {
   return first;
 }
 
-}  // namespace pe::unwind
-
-namespace pe::objects {
-
-EmbeddedCode find_embedded_code(const Image& image) {
-  EmbeddedCode code{std::numeric_limits<std::uint64_t>::max(), 0};
-  for_each_symbol(image, [&code](std::string_view name, std::uint64_t svma, std::uint64_t bytes) {
-    if (!name.starts_with("Builtins_") || bytes == 0 || svma + bytes < svma)
-      return;
-    code.start = std::min(code.start, svma);
-    code.end = std::max(code.end, svma + bytes);
-  });
-  return code.start < code.end ? code : EmbeddedCode{};
-}
-
-}  // namespace pe::objects
-
-namespace pe::unwind {
 namespace {
 
 /// Returns the range that the rows describe, extended to whole pages of the segments that it is in.
@@ -242,7 +224,7 @@ PackedImage PackedImages::pack_file(const std::string& path, const objects::Imag
     return {.kind = PackedImage::Kind::kLeftOut};
   PackedImage packed = pack_image(image);
   if (may_have_embedded_code(path)) {
-    packed.of_runtime = objects::find_embedded_code(image);
+    packed.of_runtime = languages::find_embedded_code(image);
     packed.segments = {image.segments().begin(), image.segments().end()};
   }
   return packed;

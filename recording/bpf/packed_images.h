@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "languages/runtimes.h"
 #include "objects/build_id_cache.h"
 #include "objects/file_identity.h"
 #include "objects/image.h"
@@ -82,28 +83,6 @@ class WordPool {
   std::uint32_t next_ = 0;
 };
 
-}  // namespace pe::unwind
-
-// Code of V8 in a program's file: its builtins.
-//
-// They have no call frame information.  V8 maps that part of the file a second time, near the code
-// that it makes at run time.
-//
-// Source: V8, src/snapshot/embedded/embedded-file-writer.cc.
-
-namespace pe::objects {
-
-/// A range of svma.
-struct EmbeddedCode {
-  std::uint64_t start = 0, end = 0;
-};
-/// Returns an empty range if the file has no such code.  Reads all symbols.
-EmbeddedCode find_embedded_code(const Image& image);
-
-}  // namespace pe::objects
-
-namespace pe::unwind {
-
 struct PackedImage {
   enum class Kind : std::uint8_t {
     kWithoutRules,  ///< the file has no CFI, or is unavailable
@@ -112,7 +91,7 @@ struct PackedImage {
   };
   Kind kind = Kind::kWithoutRules;
   /// Code that a runtime in the process describes; empty in most files.
-  objects::EmbeddedCode of_runtime = {};
+  languages::EmbeddedCode of_runtime = {};
   std::vector<objects::Segment> segments = {};  ///< if of_runtime is not empty, and for kPacked
   // For kPacked:
   CodeRange range = {};               ///< code that has an index; starts with a block

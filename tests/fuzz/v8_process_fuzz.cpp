@@ -16,7 +16,7 @@ using namespace pe;
 using testing::FakeV8;
 using testing::require;
 
-constexpr std::uint32_t kVersions[][2] = {{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 1}};
+constexpr std::uint32_t kVersions[][2] = {{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 1}, {14, 6}};
 
 /// `number` counts the functions, which the process keeps from one period to the next.
 void read_all(languages::V8Process& process, std::span<const std::byte> memory,

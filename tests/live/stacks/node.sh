@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../lib.sh"
 command -v node >/dev/null || skip 'no node'
 case $(node -p 'process.versions.v8.split(".").slice(0, 2).join(".")') in
-  10.2 | 11.3 | 12.4 | 13.6 | 14.1) ;;
+  10.2 | 11.3 | 12.4 | 13.6 | 14.1 | 14.6) ;;
   *) skip "frames of Node $(node -p process.version) are not known" ;;
 esac
 ! pe-record -F 997 -o "$dir/try.pe" -- node -e 'for (let i = 0; i < 1e8; ++i) {}' 2>&1 | grep 'a stripped Node' || skip 'node is stripped'

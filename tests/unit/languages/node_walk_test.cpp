@@ -5,6 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <string_view>
 
+#include "languages/node/embedded.h"
+
 using namespace pe;
 using languages::V8CodeFields;
 using unwind::Rule;
@@ -67,6 +69,15 @@ BOOST_AUTO_TEST_CASE(the_first_call_of_baseline_code_makes_its_frame) {
   BOOST_CHECK(code.at(3) == kNoFrame);
   BOOST_CHECK(code.at(7) == kInFrame);
   BOOST_CHECK(code.at(8) == kInFrame);
+}
+
+BOOST_AUTO_TEST_CASE(finds_the_version_of_v8_in_a_text) {
+  using languages::V8Version;
+  BOOST_TEST((languages::v8_version_in("x 13.6.233.17-node.63") == V8Version{13, 6}));
+  BOOST_TEST((languages::v8_version_in("a-node.1 b 10.2.154-node.2") == V8Version{10, 2}));
+  BOOST_TEST(!languages::v8_version_in("999.1.2-node.3"));
+  BOOST_TEST(!languages::v8_version_in("13.6.233.17"));
+  BOOST_TEST(!languages::v8_version_in("-node."));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
