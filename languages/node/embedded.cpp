@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t kFewestBuiltins = 1000, kWordBytes = 8;
 /// The builtin with the number 0.
 constexpr std::string_view kFirstName = "DeoptimizationEntry_Eager";
+/// One of those whose names are needed to know the frames of JavaScript.
+constexpr std::string_view kNeededName = "InterpreterEntryTrampoline";
 /// A loop over bytes asks once for so many whether to go on.
 constexpr std::size_t kBytesOfTurn = 2048;
 
@@ -143,6 +145,8 @@ std::vector<std::string> EmbeddedV8::names_at(Bytes table, std::size_t count) co
       return {};
     names.push_back(*std::move(name));
   }
+  if (std::ranges::find(names, kNeededName) == names.end())
+    names.clear();
   return names;
 }
 
