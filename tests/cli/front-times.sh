@@ -11,7 +11,7 @@ fail() { echo "FAILED: $*"; failed=1; }
 i=0
 while [ $i -lt 200 ]; do
   [ $i -lt 100 ] && name=before || name=after
-  printf 'p 1 [000] %d.%02d0000: cycles: \n\t1 %s+0x1 (/x)\n\t2 main+0x1 (/x)\n\n' $((50 + i / 100)) $((i % 100)) $name
+  printf 'p 1 [000] %d.%02d0000: cycles: \n\t1 %s+0x1 (/x)\n\t2 main+0x1 (/x)\n\n' $((50 + i / 100)) $((i % 100)) "$name"
   i=$((i + 1))
 done >"$dir/run.txt"
 

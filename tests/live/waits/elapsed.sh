@@ -3,10 +3,11 @@
 . "$(dirname "$0")/../lib.sh"
 
 # Without privileges for eBPF, or without a compiler for it, there is only one engine.
-pe-record -q --engine bpf --event cpu,waits -o "$dir/try.pe" -- true 2>"$dir/why" && engines='perf bpf' || {
+engines='perf bpf'
+if ! pe-record -q --engine bpf --event cpu,waits -o "$dir/try.pe" -- true 2>"$dir/why"; then
   grep -q '^pe-record: .*eBPF: ' "$dir/why" || fail "bpf says: $(cat "$dir/why")"
   engines=perf
-}
+fi
 own() { awk -v name="$1" '$1 == name || name == "" { n += $2 } END { print n + 0 }' "$dir/own"; }
 # time_of PATTERN FILE: the microseconds of the stacks that match
 time_of() { PATTERN=$1 awk '/^# / { next } $0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 0 }' "$2"; }
