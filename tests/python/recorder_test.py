@@ -24,6 +24,11 @@ class Reading(unittest.TestCase):
             summary = read(f'{{"result":"{result}","samples":0}}')
             self.assertEqual((summary.is_whole, summary.is_empty), (is_whole, is_whole), result)
 
+    def test_a_failure_is_told_once_more(self):
+        self.assertEqual(read('{"result":"failed","text":"pe-record: x: No space left on device"}').failure, "pe-record: x: No space left on device\n")
+        for text in ('{"result":"empty","text":"pe-record: nothing was recorded"}', '{"result":"failed"}', ""):
+            self.assertEqual(read(text).failure, "", text)
+
     def test_what_others_have_written_into_the_pipe(self):
         for text in ("", "\n", "x", "{", "[1]", "7", "null", '"x"', "[" * 60000, '{"samples":1e999}x', "\0", "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")):
             self.assertEqual(read(text), recorder.Summary(), text[:20])

@@ -141,7 +141,7 @@ if [ -n "$disk" ]; then
   }
   # Flame graphs: a new one does not exist; an old one is unchanged if the drawing did not start.
   for script in flamegraph hotcold; do
-    fails 125 'disk/p.svg: not written' "$scripts/$script" disk/p.svg -- true
+    fails 125 'disk/p.svg: not written' "$scripts/$script" disk/p.svg -- "$PE_WORKLOAD" shares 0.1
     [ ! -e disk/p.svg ] || fail "$script: half a picture is left"
     # The recording is in TMPDIR, and a line names it.
     kept=$(grep ' kept[:;] ' err | grep -oE '/[^ ]*/(raw|waits)\.pe') || fail "$script: the recording is not kept: $(cat err)"

@@ -33,6 +33,11 @@ class Summary(NamedTuple):
         return self.texts.get("result") == "denied"
 
     @property
+    def failure(self) -> str:
+        """The line that tells why nothing could be recorded, or its start; empty if something could."""
+        return "" if self.is_whole or "text" not in self.texts else self.texts["text"] + "\n"
+
+    @property
     def is_empty(self) -> bool:
         """Is it known that nothing was recorded?"""
         return self.is_whole and self.count == 0

@@ -71,7 +71,7 @@ def draw(request: Request, tools: pipeline.Tools) -> int:
         recording, said = record(request, os.path.join(work, STREAM), tools)
         if has_no_waits(recording):
             return draw_all_time(request, recording.summaries[0].texts.get("text", "").removeprefix("pe-record: "), tools)
-        say_lines(said)
+        say_lines(said or recording.summaries[0].failure)  # a full disk has no room for what is said
         return write(request, work, recording, tools)
     finally:
         if work:
