@@ -78,7 +78,12 @@ __attribute__((noinline)) static void stop_child(void) {
   const pid_t child = fork();
   if (child == 0)
     use_cpu(100);
-  use_cpu(0.02);
+  // The child may have to wait for a CPU first.
+  clockid_t clock_of_child;
+  clock_getcpuclockid(child, &clock_of_child);
+  do
+    use_cpu(0.02);
+  while (seconds(clock_of_child) < 0.02);
   kill(child, SIGSTOP);
   waitpid(child, 0, WUNTRACED);
   clock_nanosleep(CLOCK_MONOTONIC, 0, &stopped, 0);

@@ -4,7 +4,7 @@
 
 # Without privileges for eBPF, or without a compiler for it, there is only one engine.
 engines='perf bpf'
-if ! pe-record -q --engine bpf --event cpu,waits -o "$dir/try.pe" -- true 2>"$dir/why"; then
+if ! pe-record -q --engine bpf --event cpu,waits -o "$dir/try.pe" -- sleep 0.1 2>"$dir/why"; then
   grep -q '^pe-record: .*eBPF: ' "$dir/why" || fail "bpf says: $(cat "$dir/why")"
   engines=perf
 fi
