@@ -142,7 +142,7 @@ Rgb plain_color(Palette palette, Position p) {
   }
 }
 
-/// The page's timeline uses these colours, too.
+/// The page's timeline has the same colours.
 Rgb wait_color(NameKind kind, Position p) {
   switch (kind) {
     case NameKind::kReady:

@@ -1,4 +1,4 @@
-// What system calls wait for, if they wait in a state that signals interrupt, for C and C++
+// A table of system calls, and what each waits for in a state that signals interrupt; for C and C++
 // (arch/x86/entry/syscalls/syscall_64.tbl).  clone, clone3 and vfork wait as vfork.
 // SPDX-License-Identifier: MIT
 #pragma once

@@ -1,5 +1,6 @@
-// What a thread waits for, by the kernel's functions in its call chain: for an engine that does not
-// see its system call.  The kernel's program finds the same (recording/bpf/times.bpf.h).
+// Tells what a thread waits for by the kernel's functions in its call chain.  The engine perf uses
+// this, because it does not see the system call.  The kernel's program finds the same
+// (recording/bpf/times.bpf.h).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -18,7 +19,7 @@
 
 namespace pe::waits {
 
-/// What else is known of a thread that leaves its CPU.
+/// Facts about a thread that leaves its CPU, besides its call chain.
 struct WaitFacts {
   bool is_of_cpu = false;   ///< it does not leave its CPU: this is a sample of CPU time
   bool has_program = true;  ///< it is no thread of the kernel

@@ -84,7 +84,7 @@ class WaitTracker {
   /// A thread is about to stop running.  `state` is its letter in ps(1); '?': unknown.  Returns its
   /// stack, which the caller may change; null: there is no such thread.
   Stack* sample(const stream::Sample& sample, std::uint16_t misc, char state);
-  /// What the thread waits for whose sample this was, unless it is preempted.
+  /// Sets what the thread of the last sample waits for.  A preempted thread ignores it.
   void set_kind(std::uint32_t tid, stream::WaitKind kind) { threads_[tid].kind = kind; }
   void switched(const stream::SwitchRecord& change);
   /// A thread may run on.
@@ -94,7 +94,7 @@ class WaitTracker {
                    stream::WaitKind kind);
   /// Threads that start, end, or start another program.
   void forked(std::uint32_t tid);
-  /// Does the same; the wait of a new thread for its first CPU is wanted, too.
+  /// As above, and also counts how long the new thread waits for its first CPU.
   void forked(std::uint32_t pid, std::uint32_t tid, std::uint64_t time_ns);
   void ended(std::uint32_t tid, std::uint64_t time_ns);
   void began_program(std::uint32_t tid);

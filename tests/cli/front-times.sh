@@ -18,6 +18,10 @@ done >"$dir/run.txt"
 top() { "$scripts/stackpipe" top "$@" "$dir/run.txt" 2>"$dir/err"; }
 [ "$(top --time -900ms | grep -c ' before$')" = 0 ] || fail "the end has the start: $(top --time -900ms)"
 top --time -900ms | grep -q ' after$' || fail "the end: $(cat "$dir/err")"
+# Of a pipe, the end is known only once all of it has been read.
+# shellcheck disable=SC2002 # a pipe is what is wanted
+piped=$(cat "$dir/run.txt" | stackfold --time -900ms 2>"$dir/err" | sed 's/ [0-9]*$//')
+[ "$piped" = 'p;main;after' ] || fail "a pipe: $piped: $(cat "$dir/err")"
 top --time 50,50.9 | grep -q ' before$' || fail "the start: $(cat "$dir/err")"
 top --time 14:05 >"$dir/out" && fail 'a text without dates has a time of day'
 grep -q "^stackfold: --time: '14:05': the input does not tell when it was recorded" "$dir/err" || fail "no dates: $(cat "$dir/err")"

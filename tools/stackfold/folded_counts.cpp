@@ -120,7 +120,7 @@ class TokenRanks {
   std::vector<std::uint32_t> ranks_;
 };
 
-/// What is below a node, or only the stack that ends in it.
+/// A node with all that is below it, or only the stack that ends in it.
 struct Item {
   std::uint32_t rank;  ///< of the node's first frame, among its siblings
   painting::StackTree::Node node;

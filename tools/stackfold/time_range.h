@@ -38,7 +38,7 @@ struct Moment {
 /// Returns nullopt if the text is not one of the forms above, or does not fit.
 std::optional<Moment> parse_moment(std::string_view text);
 
-/// What is known about the times of a recording; moments relative to others need these.
+/// The times of a recording.  Moments that count from its start, its end or a day need these.
 struct RecordingTimes {
   std::uint64_t first_us = 0, last_us = 0;  ///< of samples, on the recording's clock
   std::optional<stream::ClockData> clock;   ///< nullopt: its times have no date
