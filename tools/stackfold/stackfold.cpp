@@ -381,6 +381,14 @@ void write_export(const folded::FoldedCounts& counts, Taken& taken, const fold::
     io.report("some counts exceed 2^63 and were capped");
 }
 
+void set_timeline(const fold::Options& options, folded::FoldedCounts& counts) {
+  if (!options.every_ns)
+    return;
+  // As in stream_collapser.cpp: waits are in microseconds, or as their period is.
+  const std::uint64_t ns_per_count = options.weight == fold::Weight::kPeriod ? 1 : kNsPerUs;
+  counts.set_timeline(folded::Timeline(*options.every_ns, ns_per_count));
+}
+
 int work(const CommandLine& line, Io& io) {
   fold::Options options = fold::read_options(line);
   if (options.to != nullptr && options.to->is_binary && io.out.is_terminal())
@@ -389,11 +397,7 @@ int work(const CommandLine& line, Io& io) {
   folded::FrameTable frames;
   folded::FoldedCounts counts(frames);
   folded::FoldedCounts refined(frames);
-  if (options.every_ns) {
-    // As in stream_collapser.cpp: waits are in microseconds, or as their period is.
-    const std::uint64_t ns_per_count = options.weight == fold::Weight::kPeriod ? 1 : kNsPerUs;
-    counts.set_timeline(folded::Timeline(*options.every_ns, ns_per_count));
-  }
+  set_timeline(options, counts);
   fold::exports::Profile profile;
   Taken taken{.counts = counts, .profile = profile};
   bool is_whole = true;

@@ -51,7 +51,7 @@ stopped() {
 lost_downstream() { pe-symbolize -q "$1" | stackfold 2>&1 >/dev/null | sed -nE 's/.* ([0-9]+) samples? lost while.*/\1/p'; }
 
 # The ring of samples is full.
-recorder=(pe-record --engine bpf -m 1 -F 997)
+recorder=(pe-record --engine bpf -m 16 -F 997)
 stopped "$dir/full.pe" "$PE_WORKLOAD" shares 1; expect 'a full ring: status' 0 $?
 lost=$(sed -nE 's/^pe-record: [0-9]+ samples? in [0-9.]+ s, ([0-9]+) lost.*/\1/p' "$dir/err")
 at_least 'a full ring: samples lost' 100 "${lost:-0}"
