@@ -78,11 +78,18 @@ Output& Session::open_output() {
 }
 
 Output& Session::open_plain_output() {
+  Output& out = open_target();
+  reader_fd_ = out.fd();
+  return request_.slow_calls.fd < 0 ? out : slow_calls_.emplace(out, request_.slow_calls);
+}
+
+Output& Session::open_target() {
+  if (request_.keep)
+    return kept_.emplace(request_.output, *request_.keep,
+                         [this](const std::string& what) { say(what); });
   if (request_.writes_file())
     file_.emplace(request_.output, Named::kAtOnce);
-  Output& out = file_ ? *file_ : io_.out;
-  reader_fd_ = out.fd();
-  return out;
+  return file_ ? *file_ : io_.out;
 }
 
 int Session::run(Source& source) {
@@ -112,6 +119,15 @@ int Session::run(Source& source) {
     closing.doubt(kCutOff, kCutOffFix);
   closing.detail(fmt::format("{}, which was checked for at least every {} ms of CPU",
                              cost_.describe_rest(), ending_.longest_unchecked_ns() / kNsPerMs));
+  if (kept_) {
+    closing.detail(kept_->describe());
+    if (kept_->dropped() > 0)
+      closing.doubt(plural(kept_->dropped(), "sample") + " dropped, because the disk was full",
+                    "lower --keep-size");
+  }
+  if (slow_calls_ && slow_calls_->unreported() > 0)
+    closing.doubt(plural(slow_calls_->unreported(), "slow call") + " not reported",
+                  "read the reports sooner");
   const std::string length = cost_.describe_length();
   closing.figure("seconds", length.substr(0, length.find(' ')));
   report(closing);

@@ -20,6 +20,8 @@
 #include "base/cli/run.h"
 #include "recording/child.h"
 #include "recording/ending.h"
+#include "recording/kept/kept_output.h"
+#include "recording/kept/slow_calls.h"
 #include "recording/own_process.h"
 #include "recording/request.h"
 #include "recording/summary.h"
@@ -35,8 +37,10 @@ struct SessionRequest {
   std::optional<std::uint64_t> duration_ns;  ///< nullopt: until the target ends or Ctrl-C
   std::string output;                        ///< empty or "-": standard output
   bool quiet = false;
-  bool verbose = false;  ///< the closing lines have all details
-  int summary_fd = -1;   ///< see recording/summary.h; -1: no summary
+  bool verbose = false;                 ///< the closing lines have all details
+  int summary_fd = -1;                  ///< see recording/summary.h; -1: no summary
+  std::optional<KeepLimits> keep = {};  ///< the output is a folder that keeps only this
+  SlowCallRequest slow_calls = {};
 
   [[nodiscard]] bool writes_file() const { return !output.empty() && output != "-"; }
 };
@@ -114,6 +118,7 @@ class Session {
 
  private:
   Ended watch(Source& source);
+  Output& open_target();
   void report(const Closing& closing);
   int end(Source& source, Ended ended, const Closing& closing);
 
@@ -129,6 +134,8 @@ class Session {
   std::optional<TargetWatch> watched_;
   std::optional<TargetActivity> activity_;
   std::optional<FileOutput> file_;
+  std::optional<KeptOutput> kept_;
+  std::optional<SlowCallOutput> slow_calls_;
   int reader_fd_ = -1;
 };
 

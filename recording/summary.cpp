@@ -38,17 +38,19 @@ void Summary::write(Output& out, std::string_view tool) const {
   out.write("\n");
 }
 
-int read_summary_fd(const CommandLine& line) {
-  const auto* typed = line.text("summary");
+int read_summary_fd(const CommandLine& line) { return read_writable_fd(line, "summary"); }
+
+int read_writable_fd(const CommandLine& line, const char* option) {
+  const auto* typed = line.text(option);
   if (typed == nullptr)
     return -1;
   const auto number = parse_number<std::uint32_t>(*typed);
   const int fd = number && *number <= INT_MAX ? static_cast<int>(*number) : -1;
   const int mode = ::fcntl(fd, F_GETFL);
   if (mode < 0)
-    throw UsageError(fmt::format("--summary: not an open descriptor: {}", in_quotes(*typed)));
+    throw UsageError(fmt::format("--{}: not an open descriptor: {}", option, in_quotes(*typed)));
   if ((mode & O_ACCMODE) == O_RDONLY)
-    throw UsageError(fmt::format("--summary: descriptor {} is not open for writing", fd));
+    throw UsageError(fmt::format("--{}: descriptor {} is not open for writing", option, fd));
   if (fd > STDERR_FILENO)
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   return fd;

@@ -32,6 +32,8 @@ struct Summary {
 /// Reads --summary; -1 if it was not given.  From now on a command does not inherit the descriptor,
 /// except a standard one.  Throws UsageError if nothing can be written to it.
 int read_summary_fd(const CommandLine& line);
+/// The same for another option with a descriptor.
+int read_writable_fd(const CommandLine& line, const char* option);
 
 /// Writes the summary, unless `fd` is -1.  Does nothing if the reader has gone.  Prints a message
 /// if the reader blocks, or the disk is full.

@@ -243,6 +243,13 @@ std::optional<bool> OrderedReader::apply_to_events(const Record& record) {
 
 /// Returns the record if it need not wait, and holds it otherwise.
 std::optional<Record> OrderedReader::pass_or_hold(const Record& record) {
+  if (record.is_segment_head()) {
+    // The processes of the head must not overtake the records before it.
+    release_chains(kEverything);
+    held_.make_ready(kEverything);
+    events_.begin_again();
+    return std::nullopt;
+  }
   if (const auto is_understood = apply_to_events(record)) {
     malformed_events_ += *is_understood ? 0 : 1;
     return record;

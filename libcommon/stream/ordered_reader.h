@@ -160,6 +160,10 @@ class OrderedReader {
   [[nodiscard]] std::uint64_t skipped_aux_bytes() const noexcept {
     return reader_.skipped_aux_bytes();
   }
+  /// See StreamReader::left_out_segments().
+  [[nodiscard]] std::size_t left_out_segments() const noexcept {
+    return reader_.left_out_segments();
+  }
 
  private:
   std::optional<Record> next_ready();

@@ -61,6 +61,7 @@ Counts Session::counts() const {
   counts.malformed_records += reader_.malformed_events();
   counts.out_of_order = reader_.late_records();
   counts.skipped_aux_bytes = reader_.skipped_aux_bytes();
+  counts.left_out_segments = reader_.left_out_segments();
   return counts;
 }
 
@@ -76,6 +77,7 @@ std::string describe_losses(const Counts& counts) {
   add(counts.malformed_records, "malformed record", " skipped");
   add(counts.skipped_records, "compressed record", " skipped");
   add(counts.skipped_aux_bytes, "byte", " of AUX data skipped");
+  add(counts.left_out_segments, "segment", " left out: damaged, removed, or of an earlier boot");
   add(counts.out_of_order, "record", " out of order");
   add(counts.without_user_part, "sample", " without the program's stack, which arrived too late");
   add(counts.weightless, "sample", " counted as 0: the field is negative or missing");

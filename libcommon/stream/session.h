@@ -23,6 +23,7 @@ struct Counts {
   std::uint64_t malformed_records = 0;  ///< records, including samples, that could not be parsed
   std::uint64_t skipped_records = 0;    ///< compressed records that could not be expanded
   std::uint64_t skipped_aux_bytes = 0;  ///< a processor's own trace, which we cannot read
+  std::uint64_t left_out_segments = 0;  ///< see StreamReader
   std::uint64_t out_of_order = 0;       ///< records older than one returned before them
   std::uint64_t without_user_part = 0;  ///< samples whose program's stack did not arrive
   std::uint64_t weightless = 0;         ///< samples that count 0: the field is negative or missing

@@ -51,20 +51,24 @@ bool Spans::follow(const Record& record, const Session& session) {
       end_program(change->pid, last_ns_);
     return false;
   }
-  last_ns_ = std::max(last_ns_, sample->time_ns);
-  const auto what = span_event(session.event()->name);
+  return follow(*sample, *session.event());
+}
+
+bool Spans::follow(const Sample& sample, const Event& event) {
+  last_ns_ = std::max(last_ns_, sample.time_ns);
+  const auto what = span_event(event.name);
   if (!what)
     return false;
   const auto function = index_of(what->function);
-  const auto stack_pointer = user_stack_pointer(*sample, session.event()->attr.sample_regs_user);
+  const auto stack_pointer = user_stack_pointer(sample, event.attr.sample_regs_user);
   if (!function || !stack_pointer) {
     ++malformed_;
     return true;
   }
   const Step step{.function = *function,
-                  .pid = sample->pid,
-                  .tid = sample->tid,
-                  .time_ns = sample->time_ns,
+                  .pid = sample.pid,
+                  .tid = sample.tid,
+                  .time_ns = sample.time_ns,
                   .stack_pointer = *stack_pointer};
   what->is_return ? leave(step) : enter(step);
   return true;

@@ -70,6 +70,8 @@ class Spans {
 
   /// Follows a record, which the session has applied.  Returns whether it is an entry or a return.
   bool follow(const Record& record, const Session& session);
+  /// Follows a sample of an event.  Returns whether it is an entry or a return.
+  bool follow(const Sample& sample, const Event& event);
   /// The recording has ended: ends all spans.
   void finish();
 

@@ -113,6 +113,8 @@ std::optional<Bytes> section_bytes(Bytes file, FileSection section) {
 }  // namespace
 
 StreamReader::StreamReader(Input& input) : input_(input), buffer_(kBlockBytes) {
+  if (input.segments().size() > 1)
+    left_out_segments_ = choose_last_boot(input);
   if (!ensure(kPipeHeaderBytes)) {
     if (unread().empty())
       throw Error(input.name() + ": empty: not a sample stream");
@@ -350,13 +352,22 @@ std::optional<Record> StreamReader::next_in_input() {
     const auto record = whole_record();
     if (!record && damage_.empty() && has_parts_ && open_part())
       continue;
+    if (!record && open_segment())
+      continue;
+    if (record && record->is_segment_head()) {
+      if (skip_head(*record))
+        continue;
+      return record;
+    }
     if (record && has_parts_ && record->type == kRecordFinishedRound)
       continue;
     if (!record || record->type != kRecordAuxtrace)
       return record;
     ByteReader body(record->body());
-    if (!skip_aux(body.take<std::uint64_t>().value_or(0)))
+    const std::uint64_t bytes = body.take<std::uint64_t>().value_or(0);
+    if (!skip(bytes, "AUX data is cut"))
       return std::nullopt;
+    aux_bytes_ += bytes;
   }
 }
 
@@ -376,6 +387,40 @@ bool StreamReader::open_part() {
   begin_ = end_ = 0;
   position_ = 0;
   return true;
+}
+
+/// Goes on with the next segment; false after the last one.  A damaged one does not end the others.
+bool StreamReader::open_segment() {
+  if (!damage_.empty() && segment_ + 1 < input_.segments().size()) {
+    ++left_out_segments_;
+    expansion_damage_ = fmt::format("{}: {}", input_.segments()[segment_], damage_);
+    damage_.clear();
+  }
+  while (damage_.empty() && ++segment_ < input_.segments().size()) {
+    expanded_ = {};
+    begin_ = end_ = 0;
+    position_ = 0;
+    if (input_.open_segment(segment_) && ensure(kPipeHeaderBytes) &&
+        U64View(unread())[0] == kMagic) {
+      begin_ += kPipeHeaderBytes;
+      position_ += kPipeHeaderBytes;
+      return true;
+    }
+    ++left_out_segments_;
+  }
+  return false;
+}
+
+/// Skips the head of a segment after the one that was read, and returns true.  Returns false if the
+/// head is needed.
+bool StreamReader::skip_head(const Record& record) {
+  const auto head = parse_segment_head(record);
+  const bool is_known = head && segment_head_ && head->continues(*segment_head_);
+  const bool is_first = !segment_head_;
+  segment_head_ = head;
+  if (is_known && head->head_bytes > position_)
+    static_cast<void>(skip(head->head_bytes - position_, "a segment's head is cut"));
+  return is_known || is_first;
 }
 
 std::optional<Record> StreamReader::whole_record() {
@@ -405,16 +450,14 @@ std::optional<Record> StreamReader::whole_record() {
   return view_record(bytes);
 }
 
-/// Skips the data after an AUXTRACE record.  Returns false and notes damage if the input ends
-/// early.
-bool StreamReader::skip_aux(std::uint64_t bytes) {
+/// Returns false and notes damage if the input ends early.
+bool StreamReader::skip(std::uint64_t bytes, const char* what) {
   while (bytes > 0) {
-    if (!ensure_or_note(1, "AUX data is cut"))
+    if (!ensure_or_note(1, what))
       return false;
     const auto here = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, unread().size()));
     begin_ += here;
     position_ += here;
-    aux_bytes_ += here;
     bytes -= here;
   }
   return true;

@@ -8,6 +8,7 @@
 //   on
 //              with more records, those of other threads of perf.  Rounds end in each file alone,
 //              so the reader leaves their ends out: the records are put in order as a whole.
+//   segments   a folder of pipes, which are read as one (segments.h)
 //
 // A record is {u32 type, u16 misc, u16 size} and size - 8 bytes.  After a size below 8 the next
 // record cannot be found: the reader stops and reports the place.  It returns the content of
@@ -29,6 +30,7 @@
 #include "base/io/compression.h"
 #include "base/io/input.h"
 #include "stream/records/record.h"
+#include "stream/segments.h"
 
 namespace pe::stream {
 
@@ -87,9 +89,10 @@ class StreamReader {
   /// event with very many ids has several (kMiscMoreIds).  Its build ids follow as HEADER_BUILD_ID
   /// records, and what it says about the recording as HEADER_FEATURE records (feature.h), if the
   /// input can seek, because they are at the end of the file.  A compressed record
-  /// itself is returned only if it could not be expanded.  Returns nullopt at the end, after which
-  /// damage() reports whether the end was good.  The view is valid until the next call.
-  /// Throws Error if the stream has a later version than ours (kStreamVersion).
+  /// itself is returned only if it could not be expanded.  The head of a segment is returned where
+  /// another recorder's events begin.  Returns nullopt at the end, after which damage() reports
+  /// whether the end was good.  The view is valid until the next call. Throws Error if the stream
+  /// has a later version than ours (kStreamVersion).
   std::optional<Record> next();
 
   /// Returns true for the pipe format, false for a perf.data file, whose header contains its end.
@@ -100,6 +103,10 @@ class StreamReader {
 
   /// Returns the number of skipped bytes after AUXTRACE records.
   [[nodiscard]] std::uint64_t skipped_aux_bytes() const noexcept { return aux_bytes_; }
+
+  /// Returns the number of segments that were left out, because the machine was started after them,
+  /// because the recorder has removed them since, or because they are damaged.
+  [[nodiscard]] std::size_t left_out_segments() const noexcept { return left_out_segments_; }
 
  private:
   void read_file_header();
@@ -113,8 +120,10 @@ class StreamReader {
   std::optional<Record> next_in_input();
   std::optional<Record> whole_record();
   std::optional<Record> note_if_not_expanded();
-  bool skip_aux(std::uint64_t bytes);
   bool open_part();
+  bool open_segment();
+  bool skip_head(const Record& record);
+  bool skip(std::uint64_t bytes, const char* what);
   void add_event(perf_event_attr attr, Bytes ids);
   bool ensure(std::size_t bytes);
   bool ensure_or_note(std::size_t bytes, const char* what);
@@ -131,6 +140,9 @@ class StreamReader {
   bool is_pipe_format_ = false;
   bool has_parts_ = false;  ///< it is the file "data" of a folder
   bool is_in_part_ = false;
+  std::size_t segment_ = 0;  ///< its number in the input
+  std::size_t left_out_segments_ = 0;
+  std::optional<SegmentHead> segment_head_;  ///< of the last segment that had one
   std::optional<std::uint64_t> data_end_;    ///< end of the records; nullopt: the input's end
   std::deque<std::vector<std::byte>> made_;  ///< records made from a file's header
   std::vector<std::byte> current_made_;

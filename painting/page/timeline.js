@@ -20,6 +20,9 @@ const timeline = {
   lost: null,
   waits: [],  // the parts of the weights that are waits: { text, color, weights } of each kind that occurs
 
+  zeroMs: NaN,  // when second 0 was, since 1970; NaN: unknown
+  isUtc: false,
+
   // Fills in the data; the tree's units become fine enough for the parts.
   read(bytes, tree) {
     const reader = new PackedReader(bytes);
@@ -46,6 +49,8 @@ const timeline = {
     const factorOfParts = tree.perOne / perOne;
     const counts = Float64Array.from(nodes, () => reader.number() * factorOfParts);
     Object.assign(this, { steps, startS, startNs, stepNs, first, nodes, counts });
+    const time = facts.find(([key]) => key === 'time');
+    this.zeroMs = time === undefined ? NaN : Date.parse(time[1].split(' ')[0]);
     this.addUp(tree);
   },
 
@@ -94,6 +99,33 @@ const timeline = {
     const ns = this.startNs + step * this.stepNs;
     const decimals = String(ns % NS_PER_S).padStart(9, '0').slice(0, digits);
     return this.startS + Math.floor(ns / NS_PER_S) + (digits > 0 ? '.' + decimals : '');
+  },
+
+  // Seconds of the day at a time of the recording; the day is that of the reader's place, or of UTC.
+  secondsOfDay(seconds) {
+    const ms = this.zeroMs + seconds * 1000;
+    const date = new Date(ms);
+    return (this.isUtc ? date.getUTCHours() * 3600 + date.getUTCMinutes() * 60 : date.getHours() * 3600 + date.getMinutes() * 60) +
+      (ms - Math.floor(ms / 60000) * 60000) / 1000;
+  },
+
+  // "14:05:30.25" of a time of the recording, with that many decimals; '' without a clock.
+  clockText(seconds, decimals) {
+    if (Number.isNaN(this.zeroMs))
+      return '';
+    const unit = 10 ** decimals;
+    const rounded = Math.round(this.secondsOfDay(seconds) * unit) % (86400 * unit);
+    const two = (number) => String(number).padStart(2, '0');
+    const whole = Math.floor(rounded / unit);
+    return two(Math.floor(whole / 3600)) + ':' + two(Math.floor(whole / 60) % 60) + ':' + two(whole % 60) +
+      (decimals > 0 ? '.' + String(rounded % unit).padStart(decimals, '0') : '') + (this.isUtc ? 'Z' : '');
+  },
+
+  // "14:05:30 to 14:05:31" of a window.
+  clockOf({ from, to }) {
+    const decimals = Math.min(3, (this.startText(from).split('.')[1] ?? '').length);
+    const [first, last] = [from, to].map((step) => this.clockText(Number(this.startText(step)), decimals));
+    return first === '' ? '' : first + ' to ' + last;
   },
 
   // Windows are named by their seconds, so that a name survives another length of steps.

@@ -12,6 +12,8 @@ const WAITS_HEIGHT = 80;  // of a strip with waits
 const ON_CPU = 0xe0792f;
 const AXIS_HEIGHT = Math.ceil(fontSize + 3);
 const LEAST_TICK = 70;  // pixels between the times below the map
+const LEAST_CLOCK_TICK = 120;  // the same with the time of day
+const CLOCK_TICKS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200];  // seconds
 
 function lengthText(ns) {
   const [unit, size] = [['s', 1e9], ['ms', 1e6], ['\u00b5s', 1e3], ['ns', 1]].find(([, least]) => ns >= least);
@@ -189,7 +191,8 @@ const timeMap = {
     const sum = (column) => column.subarray(from, to).reduce((a, b) => a + b, 0);
     const lost = sum(timeline.lost);
     const all = sum(timeline.weights);
-    return timeText(timeline.nameOf({ from, to })) + ': ' + countText(all) + this.partsText(sum, all) +
+    const clock = timeline.clockOf({ from, to });
+    return timeText(timeline.nameOf({ from, to })) + (clock === '' ? '' : ' (' + clock + ')') + ': ' + countText(all) + this.partsText(sum, all) +
       (lost > 0 ? ', ' + grouped(lost / view.tree.perOne) + ' lost' : '');
   },
 
@@ -315,19 +318,43 @@ const timeMap = {
     surface.restore();
   },
 
+  toggleUtc() {
+    timeline.isUtc = !timeline.isUtc;
+    this.drawnFor = '';
+    this.draw();
+    tools.report(timeline.isUtc ? 'Times are those of UTC' : 'Times are those of this place');
+  },
+
+  // Returns the distance of the times below the map in seconds, and the first of them.
+  ticks(start, secondsPerPixel) {
+    const hasClock = !Number.isNaN(timeline.zeroMs);
+    const least = (hasClock ? LEAST_CLOCK_TICK : LEAST_TICK) * secondsPerPixel;
+    const power = 10 ** Math.floor(Math.log10(least));
+    const decimal = [1, 2, 5, 10].map((times) => times * power).find((seconds) => seconds >= least);
+    if (!hasClock || decimal < 1)
+      return { tick: decimal, first: Math.ceil(start / decimal) * decimal };
+    // Times of day are round, too.
+    const tick = CLOCK_TICKS.find((seconds) => seconds >= least) ?? decimal;
+    const day = timeline.secondsOfDay(start);
+    return { tick, first: start + Math.ceil(day / tick) * tick - day };
+  },
+
   drawAxis(surface) {
     const { rows, cellWidth, cellHeight, perCell, ahead } = this.shape;
     const secondsPerPixel = rows * perCell * timeline.stepNs / NS_PER_S / cellWidth;
-    const least = LEAST_TICK * secondsPerPixel;
-    const power = 10 ** Math.floor(Math.log10(least));
-    const tick = [1, 2, 5, 10].map((times) => times * power).find((seconds) => seconds >= least);
     const start = timeline.startS + (timeline.startNs - ahead * timeline.stepNs) / NS_PER_S;
     const end = timeline.startS + (timeline.startNs + timeline.steps * timeline.stepNs) / NS_PER_S;
     surface.fillStyle = getComputedStyle(app).getPropertyValue('--faint').trim();
     surface.font = fontSize - 1 + 'px ' + page.getAttribute('font-family');
     surface.textBaseline = 'bottom';
-    for (let number = Math.ceil(start / tick); number * tick < end - tick / 4; ++number)
-      surface.fillText(Number((number * tick).toPrecision(12)) + ' s', (number * tick - start) / secondsPerPixel, rows * cellHeight + AXIS_HEIGHT);
+    const { tick, first } = this.ticks(start, secondsPerPixel);
+    const decimals = Math.max(0, -Math.floor(Math.log10(tick)));
+    for (let number = 0; first + number * tick < end - tick / 4; ++number) {
+      const seconds = first + number * tick;
+      const clock = timeline.clockText(seconds, Math.min(3, decimals));
+      const sinceStart = Number(seconds.toFixed(Math.max(decimals, clock === '' ? 0 : 1))) + ' s';
+      surface.fillText(clock === '' ? sinceStart : clock + ' (' + sinceStart + ')', (seconds - start) / secondsPerPixel, rows * cellHeight + AXIS_HEIGHT);
+    }
   },
 
   drawWindow(surface, window, color) {

@@ -29,6 +29,8 @@ const ACTIONS = [
     run: () => toggleCompared('dimsNoise') },
   { key: 'm', label: 'Compare with the next time that you drag over', id: 'compare', is: () => timeMap.compares, isPossible: () => timeline.steps > 1,
     run: () => timeMap.toggleCompares() },
+  { key: 'z', label: 'Times of UTC, not of this place', is: () => timeline.isUtc, isPossible: () => timeline.steps > 1 && !Number.isNaN(timeline.zeroMs),
+    run: () => timeMap.toggleUtc() },
   { key: 't', label: 'Table of functions', id: 'table', is: () => side.isOpen('functions'), run: () => side.toggle('functions') },
   { key: 'p', label: 'Facts of the profile', is: () => side.isOpen('facts'), isPossible: () => facts.length > 0, run: () => side.toggle('facts') },
   { key: 'k', label: 'Next colours', run: () => nextScheme() },

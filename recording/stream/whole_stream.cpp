@@ -62,7 +62,8 @@ std::string command_line_data() {
   return count == 0 ? std::string() : std::string(bytes_of(count)) + texts;
 }
 
-/// perf: version, clock, and the two times.
+}  // namespace
+
 std::string clock_data() {
   constexpr std::uint32_t kVersion = 1;
   constexpr std::uint32_t kClock = CLOCK_MONOTONIC;
@@ -72,8 +73,6 @@ std::string clock_data() {
   data += bytes_of(monotonic_ns());
   return data;
 }
-
-}  // namespace
 
 void write_origin(stream::StreamWriter& writer, std::string_view engine) {
   utsname system{};

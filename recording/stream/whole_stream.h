@@ -19,6 +19,9 @@
 
 namespace pe::recording {
 
+/// Returns perf's data of kFeatureClockData: version, clock, and the two times.
+std::string clock_data();
+
 /// Writes the host's name, the version of this program with the engine that records, its command
 /// line, and the time of day on the clock of the samples (CLOCK_MONOTONIC).  What the system does
 /// not tell is left out; so is a word of the command line after 32 KiB.  The attrs must precede

@@ -36,15 +36,15 @@ void check_numbers(std::string_view text) {
 void check_times(std::string_view text) {
   if (const auto ns = pe::parse_duration_ns(text))
     require(pe::parse_duration_ns(std::to_string(*ns) + "ns") == ns);
-  if (const auto us = pe::fold::parse_seconds_us(text)) {
+  if (const auto us = pe::stream::parse_seconds_us(text)) {
     std::string fraction = std::to_string(*us % 1'000'000);
     fraction.insert(0, 6 - fraction.size(), '0');
-    require(pe::fold::parse_seconds_us(std::to_string(*us / 1'000'000) + "." + fraction) == us);
+    require(pe::stream::parse_seconds_us(std::to_string(*us / 1'000'000) + "." + fraction) == us);
   }
   try {
     const pe::stream::ClockData clock{.wall_ns = 1'780'000'000'000'000'000, .clock_ns = 5};
     const auto bounds =
-        pe::fold::parse_time_range(text).in({.first_us = 7, .last_us = 9, .clock = clock});
+        pe::stream::parse_time_range(text).in({.first_us = 7, .last_us = 9, .clock = clock});
     require(bounds.holds(bounds.from_us) && bounds.holds(bounds.to_us));
   } catch (const pe::Error&) {
     return;  // not a range of times, or its end is before its start

@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, std::size_t size) {
   }
   options.with_lines = size % 4 == 0;
   if (size % 5 == 0)
-    options.time = pe::fold::parse_time_range("1,2000000");
+    options.time = pe::stream::parse_time_range("1,2000000");
   const pe::fold::Options whole_options = options;
   pe::Input input = pe::testing::memory_input({data, size});
   pe::folded::FrameTable frames;

@@ -27,6 +27,13 @@ in_slice() { [ -n "${PE_ALL:-}" ] || [ $(($1 % 5)) = "${PE_SLICE:-0}" ]; }
 # expect LABEL WANTED GOT
 expect() { [ "$2" = "$3" ] || fail "$1: $3, not $2"; }
 
+# until_so LABEL COMMAND...: waits until the command succeeds, up to 30 seconds
+until_so() {
+  local label=$1 i; shift
+  for ((i = 0; i < 600; ++i)); do "$@" && return; sleep 0.05; done
+  fail "$label: never"
+}
+
 # share PATTERN FILE: the percentage of the weight of all folded stacks that the matching ones have
 share() {  # passed in the environment, because -v would remove backslashes
   PATTERN=$1 awk '/^# / { next } { all += $NF; if ($0 ~ ENVIRON["PATTERN"]) hit += $NF }

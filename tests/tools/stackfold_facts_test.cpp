@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_stream_says_what_was_recorded) {
   BOOST_TEST(annotated(stream) ==
              "# command: \"sh -c \"sleep 1; it's\" '' 10\"\n"
              "# host: web1\n"
-             "# time: 2023-11-14T22:13:22Z (first sample)\n"
+             "# time: 2023-11-14T22:13:22.000Z (first sample)\n"
              "# duration: 1.250 s\n"
              "# event: cpu-clock\n"
              "# samples: 2 samples\n"
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(sums_of_a_heap_have_no_duration) {
       .sample({.time_ns = 3 * kSecond, .period = 8})
       .sample({.time_ns = 5 * kSecond, .period = 8});
   BOOST_TEST(annotated(stream) ==
-             "# time: 2023-11-14T22:13:20Z (first sample)\n# event: live-bytes\n"
+             "# time: 2023-11-14T22:13:20.000Z (first sample)\n# event: live-bytes\n"
              "# unit: bytes\n# samples: 2 samples\n# lost: 0 samples\np 16\n");
 }
 

@@ -7,7 +7,7 @@
 #include "support/stackfold.h"
 #include "support/stream_builder.h"
 
-using pe::fold::parse_seconds_us;
+using pe::stream::parse_seconds_us;
 using pe::testing::Result;
 using pe::testing::StreamBuilder;
 

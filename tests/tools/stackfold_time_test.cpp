@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "stackfold/time_range.h"
+#include "stream/time_range.h"
 #include "support/stackfold.h"
 #include "support/stream_builder.h"
 #include "support/temp_dir.h"
 
-using pe::fold::parse_moment;
-using pe::fold::parse_time_range;
+using pe::stream::parse_moment;
+using pe::stream::parse_time_range;
 using pe::testing::stackfold;
 using pe::testing::StreamBuilder;
 

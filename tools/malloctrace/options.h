@@ -5,34 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "base/cli/run.h"
 #include "base/parse_number.h"
 #include "recording/session.h"
-
-// Strict parsing of byte counts: "4096", "512K", "1g".  K, M and G are 1024 and its powers.
-
-namespace pe {
-
-/// Returns nullopt if `text` is not exactly one such number, or exceeds 1024G.
-inline std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  constexpr std::string_view kUnits = "KkMmGg";
-  constexpr unsigned kShiftOfUnit = 10;
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40U;
-  unsigned shift = 0;
-  const std::size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back());
-  if (unit != kUnits.npos) {
-    shift = kShiftOfUnit * static_cast<unsigned>(unit / 2 + 1);
-    text.remove_suffix(1);
-  }
-  const auto number = parse_number<std::uint64_t>(text);
-  if (!number || *number > (kMost >> shift))
-    return std::nullopt;
-  return *number << shift;
-}
-
-}  // namespace pe
 
 namespace pe::malloctrace {
 

@@ -197,6 +197,44 @@ void read_stacks(const CommandLine& line, recording::Request& request) {
     throw UsageError("--stack-size and --keep-stacks need --call-graph auto or dwarf");
 }
 
+/// Reads --keep and --keep-size.
+void read_keep(const CommandLine& line, Options& options) {
+  constexpr std::uint64_t kDefaultBytes = std::uint64_t{256} << 20;
+  constexpr std::uint64_t kLeastBytes = std::uint64_t{1} << 20;
+  const auto* time = line.text("keep");
+  const auto* size = line.text("keep-size");
+  if (size != nullptr && time == nullptr)
+    throw UsageError("--keep-size needs --keep");
+  if (time == nullptr)
+    return;
+  const auto ns = parse_duration_ns(*time);
+  if (!ns || *ns < kNsPerSecond)
+    throw UsageError(
+        fmt::format("--keep: not a time of 1s or more, such as 10m: {}", in_quotes(*time)));
+  const auto bytes = size == nullptr ? kDefaultBytes : parse_bytes(*size);
+  if (!bytes || *bytes < kLeastBytes)
+    throw UsageError(
+        fmt::format("--keep-size: not a size of 1M or more, such as 256M: {}", in_quotes(*size)));
+  if (!options.writes_file())
+    throw UsageError("--keep needs a folder for its files: --output FOLDER");
+  options.keep = recording::KeepLimits{.ns = *ns, .bytes = *bytes};
+}
+
+/// Reads --slow-calls and --report.
+void read_slow_calls(const CommandLine& line, Options& options) {
+  const auto* time = line.text("slow-calls");
+  if ((time != nullptr) != line.has("report"))
+    throw UsageError("--slow-calls, --report: each needs the other");
+  if (time == nullptr)
+    return;
+  if (options.spans.empty())
+    throw UsageError("--slow-calls needs the function: --span FUNC");
+  const auto ns = parse_duration_ns(*time);
+  if (!ns)
+    throw UsageError(fmt::format("--slow-calls: not a time such as 200ms: {}", in_quotes(*time)));
+  options.slow_calls = {.longer_ns = *ns, .fd = recording::read_writable_fd(line, "report")};
+}
+
 }  // namespace
 
 void add_options(po::options_description& options) {
@@ -225,12 +263,16 @@ void add_options(po::options_description& options) {
       ("walk-budget", text("PERCENT"),
        "with engine bpf, walk stacks for this part of each CPU (default 5; 0: all)")  //
       ("clock", one_of("CLOCK", kClocks),
-       "sample CPU time: cpu (default), or all time: wall (signal, ptrace)")           //
-      ("thread", text("NAME|TID"), "with --engine signal: record only these threads")  //
-      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 65528)")     //
-      ("no-continue", "do not complete stacks deeper than their copy")                 //
-      ("keep-stacks", "keep the copies of stacks in the stream")                       //
-      ("kernel-only", "record only time in the kernel, and only its frames")           //
+       "sample CPU time: cpu (default), or all time: wall (signal, ptrace)")                    //
+      ("thread", text("NAME|TID"), "with --engine signal: record only these threads")           //
+      ("stack-size", text("BYTES"), "bytes to copy of each stack (default 65528)")              //
+      ("no-continue", "do not complete stacks deeper than their copy")                          //
+      ("keep-stacks", "keep the copies of stacks in the stream")                                //
+      ("kernel-only", "record only time in the kernel, and only its frames")                    //
+      ("keep", text("TIME"), "with --output FOLDER, keep only the last TIME: 10m, 24h")         //
+      ("keep-size", text("SIZE"), "with --keep, keep at most SIZE on the disk (default 256M)")  //
+      ("slow-calls", text("TIME"), "with --span, report calls that take longer than TIME")      //
+      ("report", text("FD"), "write a line of JSON to descriptor FD for each slow call")        //
       ("check", "report what can be recorded here, and exit");
   recording::add_stream_options(options);
 }
@@ -273,6 +315,8 @@ Options read_options(const CommandLine& line) {
   if (is_signal)
     check_signal_ring(request);
   recording::read_output(line, options);
+  read_keep(line, options);
+  read_slow_calls(line, options);
   return options;
 }
 

@@ -17,6 +17,7 @@
 #include "pe-symbolize/annotator.h"
 #include "pe-symbolize/debuginfod.h"
 #include "pe-symbolize/options.h"
+#include "pe-symbolize/time_choice.h"
 #include "stream/user_copy.h"
 
 namespace pe {
@@ -146,7 +147,8 @@ class SampleAnnotator {
 /// Forwards every record, with symbols before the samples that need them.  Returns whether the
 /// input had symbols already.
 bool annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Annotator& annotator,
-                  names::Resolver& resolver, symbolize::CopiedStacks& stacks) {
+                  names::Resolver& resolver, symbolize::CopiedStacks& stacks,
+                  symbolize::TimeChoice& times) {
   bool had_symbols = false;
   SampleAnnotator samples(annotator);
   while (const auto record = session.next()) {
@@ -154,6 +156,8 @@ bool annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Ann
     if (record->is_ours() || record->is_compressed())
       continue;  // symbols of an earlier pass, which ours replace; or data that could not be
                  // expanded
+    if (!times.holds(session, *record))
+      continue;
     const bool is_sample = session.sample().has_value();
     if (is_sample || session.mapping_change()) {
       const std::uint64_t time_ns = monotonic_time(session, *record);
@@ -230,6 +234,7 @@ int work(const CommandLine& line, Io& io) {
     throw UsageError(
         "standard output is a terminal: pipe the stream into stackfold, or use -o FILE");
   Input input = Input::open(line.operands.front(), io.in_fd);
+  symbolize::TimeChoice times(options.time, input);
   Session session(input);
   stream::StreamWriter writer(io.out);
   writer.write_header();
@@ -242,7 +247,7 @@ int work(const CommandLine& line, Io& io) {
       writer, resolver,
       {.simplify_names = options.simplify_names, .tail_calls = options.tail_calls});
   symbolize::CopiedStacks stacks(session, resolver, options.may_continue);
-  const bool had_symbols = annotate_all(session, writer, annotator, resolver, stacks);
+  const bool had_symbols = annotate_all(session, writer, annotator, resolver, stacks, times);
   progress.clear();
   const std::string damage = session.damage();
   if (damage.empty())

@@ -172,7 +172,7 @@ void read_calls(const CommandLine& line, Options& options) {
 /// Reads the time range, the steps of time, and what the root frame is; after --compat.
 void read_times(const CommandLine& line, Options& options) {
   if (const auto* range = line.text("time"))
-    options.time = parse_time_range(*range);
+    options.time = stream::parse_time_range(*range);
   if (const auto* step = line.text("every")) {
     options.every_ns = parse_every(*step);
     if (options.is_perl)

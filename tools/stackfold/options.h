@@ -14,31 +14,7 @@
 #include "base/cli/run.h"
 #include "base/clock.h"
 #include "base/parse_number.h"
-#include "stackfold/time_range.h"
-
-// Parses a duration on the command line: "100ms".
-
-namespace pe {
-
-/// Returns nanoseconds; nullopt if the text is not a whole number and one of ns, us, ms, s and m,
-/// or does not fit.
-inline std::optional<std::uint64_t> parse_duration_ns(std::string_view text) {
-  struct Unit {
-    std::string_view name;
-    std::uint64_t ns;
-  };
-  constexpr Unit kUnits[] = {
-      {"ns", 1}, {"us", kNsPerUs}, {"ms", kNsPerMs}, {"s", kNsPerSecond}, {"m", 60 * kNsPerSecond}};
-  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const auto number = parse_number<std::uint64_t>(text.substr(0, digits));
-  const auto* const unit = std::ranges::find(kUnits, text.substr(digits), &Unit::name);
-  std::uint64_t ns = 0;
-  if (!number || unit == std::end(kUnits) || __builtin_mul_overflow(*number, unit->ns, &ns))
-    return std::nullopt;
-  return ns;
-}
-
-}  // namespace pe
+#include "stream/time_range.h"
 
 namespace pe::fold {
 
@@ -106,7 +82,7 @@ struct Options {
   Weight weight = Weight::kByUnit;
   std::string weight_field = {};          ///< of tracepoints in a sample stream; empty: none
   std::optional<std::string> event;       ///< nullopt: the reader chooses one
-  std::optional<TimeRange> time;          ///< nullopt: any
+  std::optional<stream::TimeRange> time;  ///< nullopt: any
   std::uint64_t end_us = 0;               ///< the last sample's time, if `time` needs it
   std::optional<std::uint64_t> every_ns;  ///< the steps that divide the counts; nullopt: one
   bool chooses_calls = false;             ///< --span, --longer: only samples in calls of a function

@@ -142,14 +142,15 @@ std::string rate_of(const stream::Event& event) {
                                       static_cast<double>(event.attr.sample_period));
 }
 
-/// Returns "2026-11-25T09:06:33Z (first sample)"; empty for a time that has no date.  The words
+/// Returns "2026-11-25T09:06:33.123Z (first sample)"; empty for a time that has no date.  The words
 /// behind the time keep programs that add up the last words of lines from adding the year.
 std::string date_of(std::uint64_t wall_ns) {
   const auto seconds = static_cast<std::time_t>(wall_ns / kNsPerSecond);
   std::tm date{};
   if (::gmtime_r(&seconds, &date) == nullptr)
     return {};
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}Z (first sample)", date);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z (first sample)", date,
+                     wall_ns % kNsPerSecond / kNsPerMs);
 }
 
 /// Are its samples sums since the start of a process?  Their times, when processes were read, do

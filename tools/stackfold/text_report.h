@@ -15,12 +15,12 @@ namespace pe::fold {
 
 /// Counts the samples that it leaves out, for the closing line.
 struct SampleChoice {
-  std::uint64_t other_events = 0;    ///< samples of events that were not requested
-  std::uint64_t outside_time = 0;    ///< samples that --time leaves out
-  std::uint64_t without_time = 0;    ///< samples without a time, if --time or --every is given
-  std::string folded_event;          ///< the event to fold, if samples name their event
-  RecordingTimes times;              ///< of samples
-  std::optional<TimeBounds> bounds;  ///< of --time, once a time is known
+  std::uint64_t other_events = 0;  ///< samples of events that were not requested
+  std::uint64_t outside_time = 0;  ///< samples that --time leaves out
+  std::uint64_t without_time = 0;  ///< samples without a time, if --time or --every is given
+  std::string folded_event;        ///< the event to fold, if samples name their event
+  stream::RecordingTimes times;    ///< of samples
+  std::optional<stream::TimeBounds> bounds;  ///< of --time, once a time is known
 
   /// The sum of samples of different events means nothing, so only folded_event is accepted.  If
   /// that is still empty, it becomes `event`.  With --all-events, every event is accepted.  What a

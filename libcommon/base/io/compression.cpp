@@ -128,4 +128,36 @@ std::optional<std::size_t> ZstdExpander::expand(Bytes& compressed, std::span<std
   return is_damaged_ ? std::nullopt : std::optional(out.pos);
 }
 
+struct ZstdCompressor::State {
+  ZSTD_CStream* stream = ::ZSTD_createCStream();
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  State(State&&) = delete;
+  State& operator=(State&&) = delete;
+  ~State() { ::ZSTD_freeCStream(stream); }
+};
+
+ZstdCompressor::ZstdCompressor() : state_(std::make_unique<State>()) {
+  if (state_->stream == nullptr || ::ZSTD_isError(::ZSTD_initCStream(state_->stream, 1)) != 0)
+    throw Error("zstd: cannot be set up");
+}
+
+ZstdCompressor::~ZstdCompressor() = default;
+
+std::string_view ZstdCompressor::compress(std::string_view piece, After after) {
+  ZSTD_inBuffer in{piece.data(), piece.size(), 0};
+  std::size_t written = 0;
+  for (std::size_t left = 1; left != 0;) {
+    out_.resize(written + ::ZSTD_compressBound(piece.size()));
+    ZSTD_outBuffer out{out_.data(), out_.size(), written};
+    left = ::ZSTD_compressStream2(state_->stream, &out, &in,
+                                  after == After::kEnd ? ZSTD_e_end : ZSTD_e_flush);
+    if (::ZSTD_isError(left) != 0)
+      throw Error("zstd: out of memory");
+    written = out.pos;
+  }
+  return std::string_view(out_).substr(0, written);
+}
+
 }  // namespace pe

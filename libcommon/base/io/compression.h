@@ -43,7 +43,8 @@ std::uint32_t crc32(std::uint32_t so_far, Bytes bytes) noexcept;
 /// `xz -9` (64 MiB).  Memory: the result, up to twice while it grows, and the dictionary.
 std::optional<std::vector<std::byte>> unxz(Bytes bytes, std::uint64_t limit_bytes);
 
-// Expands Zstandard data (RFC 8878): whole buffers, such as sections of ELF files, and streams.
+// Expands Zstandard data (RFC 8878): whole buffers, such as sections of ELF files, and streams.  It
+// can also compress streams.
 //
 // ZstdExpander expands a stream as it comes, one buffer at a time.  However large the expanded data
 // is, memory is limited to the caller's buffer and zstd's window of at most 128 MiB (zstd.h,
@@ -74,6 +75,30 @@ class ZstdExpander {
 
   std::unique_ptr<State> state_;
   bool is_damaged_ = false;
+};
+
+/// Compresses a stream piece by piece, at zstd's fastest level of the usual ones (1).
+class ZstdCompressor {
+ public:
+  /// Throws Error if zstd cannot be set up.
+  ZstdCompressor();
+  ZstdCompressor(const ZstdCompressor&) = delete;
+  ZstdCompressor& operator=(const ZstdCompressor&) = delete;
+  ZstdCompressor(ZstdCompressor&&) = delete;
+  ZstdCompressor& operator=(ZstdCompressor&&) = delete;
+  ~ZstdCompressor();
+
+  /// Ends the stream, so that the next piece begins another one.
+  enum class After : bool { kMore, kEnd };
+  /// Returns the next bytes of the stream, from which all of `piece` can be expanded.  Throws
+  /// Error.
+  std::string_view compress(std::string_view piece, After after);
+
+ private:
+  struct State;
+
+  std::unique_ptr<State> state_;
+  std::string out_;
 };
 
 }  // namespace pe

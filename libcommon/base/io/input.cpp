@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/io/input.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -12,11 +13,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
 #include "base/io/new_file.h"
 #include "base/io/regular_file.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 
 namespace pe {
@@ -68,15 +71,28 @@ Input Input::open(const std::string& path, int stdin_fd) {
   struct stat status = {};
   const bool is_folder = ::fstat(fd.get(), &status) == 0 && S_ISDIR(status.st_mode);
   if (is_folder)
-    fd = Fd(::openat(fd.get(), kData, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (is_folder && (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)))
-    throw_errno(name, EISDIR);
+    return open_folder(path, std::move(fd));
   Input input(std::move(fd), std::move(name));
-  if (is_folder)
-    input.data_path_ = path + "/" + kData;
-  else if (!is_stdin && file_name(path) == kData)
+  if (!is_stdin && file_name(path) == kData)
     input.data_path_ = path;
   return input;
+}
+
+Input Input::open_folder(const std::string& path, Fd folder) {
+  Fd fd(::openat(folder.get(), kData, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status = {};
+  if (fd && ::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode)) {
+    Input input(std::move(fd), path);
+    input.data_path_ = path + "/" + kData;
+    return input;
+  }
+  Input input(Fd(), path);
+  input.segments_ = segments_in(folder);
+  input.folder_ = std::move(folder);
+  for (std::size_t i = 0; i < input.segments_.size(); ++i)  // a recorder may remove the first ones
+    if (input.choose_segments(i, input.segments_.size()))
+      return input;
+  throw_errno(path, EISDIR);
 }
 
 bool Input::open_next_part() {
@@ -91,6 +107,53 @@ bool Input::open_next_part() {
   start_ = 0;
   peeked_.clear();
   return true;
+}
+
+bool Input::choose_segments(std::size_t first, std::size_t end) {
+  const auto begin = segments_.begin();
+  const std::vector<std::string> chosen(begin + static_cast<std::ptrdiff_t>(first),
+                                        begin + static_cast<std::ptrdiff_t>(end));
+  const std::vector<std::string> all = std::exchange(segments_, chosen);
+  const bool is_open = open_segment(0);
+  if (!is_open)
+    segments_ = all;
+  return is_open;
+}
+
+bool Input::open_segment(std::size_t number) {
+  Fd fd(::openat(folder_.get(), segments_.at(number).c_str(),
+                 O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  auto opened = fd ? check_regular(std::move(fd)) : FileFailure::kMissing;
+  auto* file = std::get_if<RegularFile>(&opened);
+  if (file == nullptr)
+    return false;
+  fd_ = std::move(file->fd);
+  start_ = 0;
+  peeked_.clear();
+  return true;
+}
+
+std::string segment_name(std::uint64_t number) { return fmt::format("{:010}.pe", number); }
+
+std::optional<std::uint64_t> segment_number(std::string_view name) {
+  const auto number = name.ends_with(".pe")
+                          ? parse_number<std::uint64_t>(name.substr(0, name.find('.')))
+                          : std::nullopt;
+  return number && segment_name(*number) == name ? number : std::nullopt;
+}
+
+std::vector<std::string> segments_in(const Fd& folder) {
+  std::vector<std::string> names;
+  struct Close {
+    void operator()(DIR* entries) const { ::closedir(entries); }
+  };
+  const std::unique_ptr<DIR, Close> entries(
+      ::fdopendir(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  while (const dirent* const entry = entries ? ::readdir(entries.get()) : nullptr)
+    if (segment_number(entry->d_name))
+      names.emplace_back(entry->d_name);
+  std::ranges::sort(names, {}, [](const std::string& name) { return segment_number(name); });
+  return names;
 }
 
 std::size_t Input::read(std::span<std::byte> into) {
@@ -127,12 +190,18 @@ Input Input::twin() {
       throw_errno(name_, errno);
     fd_ = std::move(file);
   }
+  return again();
+}
+
+Input Input::again() const {
   // A duplicate would share the file's position.
   Fd again(::open(fmt::format("/proc/self/fd/{}", fd_.get()).c_str(), O_RDONLY | O_CLOEXEC));
   if (!again || ::lseek(again.get(), static_cast<off_t>(start_), SEEK_SET) < 0)
     throw_errno(name_, errno);
   Input other(std::move(again), name_);
   other.data_path_ = data_path_;
+  other.folder_ = Fd(::fcntl(folder_.get(), F_DUPFD_CLOEXEC, 0));
+  other.segments_ = segments_;
   return other;
 }
 

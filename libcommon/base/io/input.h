@@ -19,12 +19,22 @@ namespace pe {
 class Input {
  public:
   /// Opens `path`; "-" duplicates `stdin_fd`.  Of a directory, as `perf record --threads` makes it,
-  /// opens the file "data".  Throws Error, also for a directory without that file.
+  /// opens the file "data"; of one that `pe-record --keep` makes, the first segment.  Throws Error,
+  /// also for a directory without such files.
   static Input open(const std::string& path, int stdin_fd);
 
   /// Continues with the next file beside the file "data": "data.0", "data.1" and so on.  Returns
   /// false, and stays with the current file, if there is no such regular file.
   bool open_next_part();
+
+  /// Returns the names of the segments, in their order; empty if the input is no such directory.
+  [[nodiscard]] const std::vector<std::string>& segments() const noexcept { return segments_; }
+  /// Leaves out all segments but [first, end), and continues with the first of these, as
+  /// open_segment() does.
+  bool choose_segments(std::size_t first, std::size_t end);
+  /// Continues with this segment.  Returns false, and stays with the current file, if it is gone or
+  /// not a regular file.
+  bool open_segment(std::size_t number);
 
   /// Reads at most `into.size()` bytes; 0 only at the end.  Throws Error.
   std::size_t read(std::span<std::byte> into);
@@ -40,6 +50,8 @@ class Input {
   /// Returns this input as it was opened, so that it can be read twice: call it before the first
   /// read.  What is not a file is copied into one without a name.  Throws Error.
   Input twin();
+  /// The same for a file or a folder of segments, which is not copied.  Throws Error.
+  [[nodiscard]] Input again() const;
 
   /// Reads over the mark of UTF-8 (U+FEFF), which some editors and shells of Windows put before
   /// text.
@@ -50,14 +62,24 @@ class Input {
 
  private:
   Input(Fd fd, std::string name);
+  static Input open_folder(const std::string& path, Fd folder);
 
   Fd fd_;
   std::string name_;
-  std::string data_path_;          ///< of the file "data", which may have parts; else empty
+  std::string data_path_;  ///< of the file "data", which may have parts; else empty
+  Fd folder_;              ///< of segments_
+  std::vector<std::string> segments_;
   std::size_t parts_ = 0;          ///< those opened so far
   std::uint64_t start_ = 0;        ///< the file's position when it was opened
   std::vector<std::byte> peeked_;  ///< read() returns these before anything else
 };
+
+/// Returns the name of a segment, "0000000042.pe".
+std::string segment_name(std::uint64_t number);
+/// Returns the number of a segment with that name; nullopt if it is the name of something else.
+std::optional<std::uint64_t> segment_number(std::string_view name);
+/// Returns the names of the segments in a folder, in their order.
+std::vector<std::string> segments_in(const Fd& folder);
 
 /// Returns the name of Input::open(path) for messages: the path, or "stdin".
 inline std::string input_name(const std::string& path) { return path == "-" ? "stdin" : path; }

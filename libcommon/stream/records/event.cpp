@@ -166,19 +166,36 @@ std::vector<std::string> known_event_names() {
   return names;
 }
 
+namespace {
+
+/// May the attrs be those of one event in two recordings?  The place of a probe's name in memory
+/// differs.
+bool are_alike(const perf_event_attr& a, const perf_event_attr& b) noexcept {
+  return a.type == b.type && a.config == b.config && a.sample_type == b.sample_type &&
+         a.sample_regs_user == b.sample_regs_user && a.sample_id_all == b.sample_id_all;
+}
+
+}  // namespace
+
 bool EventTable::add(const Record& attr_record) {
   ByteReader reader(attr_record.body());
   const auto attr = take_attr(reader);
   if (!attr)
     return false;
-  if ((attr_record.misc & kMiscMoreIds) == 0 || events_.empty())
-    events_.push_back({.attr = *attr, .ids = {}, .name = name_of(*attr), .unit = {}});
-  Event& event = events_.back();
+  const bool has_more_ids = (attr_record.misc & kMiscMoreIds) != 0 && !events_.empty();
+  if (!has_more_ids) {
+    last_ = again_ ? (*again_)++ : events_.size();
+    if (last_ >= events_.size() || !are_alike(events_[last_].attr, *attr)) {
+      last_ = events_.size();
+      events_.push_back({.attr = *attr, .ids = {}, .name = name_of(*attr), .unit = {}});
+    }
+  }
+  Event& event = events_[last_];
   const U64View ids(reader.left());
   event.ids.reserve(event.ids.size() + ids.size());
   for (std::size_t i = 0; i < ids.size(); ++i) {
     event.ids.push_back(ids[i]);
-    index_by_id_.emplace(ids[i], events_.size() - 1);
+    index_by_id_.emplace(ids[i], last_);
   }
   return true;
 }

@@ -46,6 +46,9 @@ class EventTable {
  public:
   /// Applies a HEADER_ATTR record; false if it is malformed.
   bool add(const Record& attr_record);
+  /// The next HEADER_ATTR records are those of a later recorder, which may have had the same
+  /// events.
+  void begin_again() noexcept { again_ = 0; }
   /// Applies an EVENT_UPDATE record; false if it is malformed or names no known event.
   bool update(const Record& update_record);
   /// Applies a TRACING_DATA record, which names tracepoints and has their fields; false if it is
@@ -63,7 +66,9 @@ class EventTable {
  private:
   std::vector<Event> events_;
   std::unordered_map<std::uint64_t, std::size_t> index_by_id_;
-  std::string weight_;  ///< a field; empty: none
+  std::string weight_;                ///< a field; empty: none
+  std::size_t last_ = 0;              ///< the event of the last HEADER_ATTR
+  std::optional<std::size_t> again_;  ///< after begin_again(): the event that comes next
 };
 
 /// Reads an attr of any version (PERF_ATTR_SIZE_VER0 and later).  Zeros fill up a shorter version;

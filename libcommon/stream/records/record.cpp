@@ -50,13 +50,13 @@ std::optional<std::string> words_after(Bytes data, bool skips_options) {
 std::optional<FeatureRecord> parse_feature(const Record& record) {
   ByteReader reader(record.body());
   const auto feature = reader.take<std::uint64_t>();
-  if (!feature)
+  if (record.type != kRecordHeaderFeature || !feature)
     return std::nullopt;
   return FeatureRecord{*feature, reader.left()};
 }
 
 bool is_of_later_version(const Record& record) {
-  const auto feature = record.type == kRecordHeaderFeature ? parse_feature(record) : std::nullopt;
+  const auto feature = parse_feature(record);
   if (!feature || feature->feature != kFeatureVersion)
     return false;
   const std::string text = feature->text().value_or("");

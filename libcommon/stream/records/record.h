@@ -2,7 +2,7 @@
 //
 // The stream is perf's own pipe format; pe-stream(5) describes it.  The kernel writes the types
 // below 64 (perf_event_open(2), linux/perf_event.h).  perf writes the types from 64 on
-// (tools/perf/Documentation/perf.data-file-format.txt).  The two from 0x50450001 on are ours.
+// (tools/perf/Documentation/perf.data-file-format.txt).  Those from 0x50450001 on are ours.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -44,6 +44,8 @@ inline constexpr std::uint16_t kMiscMoreIds = 1;
 inline constexpr std::uint16_t kMiscMoreRounds = 1;
 /// In the misc field of a FINISHED_ROUND of ours: all records after it are in order of time.
 inline constexpr std::uint16_t kMiscInOrder = 2;
+/// In the misc field of a FINISHED_ROUND of ours: it is the first record of a segment (segments.h).
+inline constexpr std::uint16_t kMiscSegment = 4;
 
 /// The names of the events of a recording of all that threads do: when they waited, and samples of
 /// their time on CPUs.
@@ -109,6 +111,9 @@ struct Record {
   [[nodiscard]] bool is_sample() const noexcept { return type == PERF_RECORD_SAMPLE; }
   [[nodiscard]] bool is_compressed() const noexcept {
     return type == kRecordCompressed || type == kRecordCompressed2;
+  }
+  [[nodiscard]] bool is_segment_head() const noexcept {
+    return type == kRecordFinishedRound && (misc & kMiscSegment) != 0;
   }
   [[nodiscard]] bool is_ours() const noexcept {
     return type == kRecordSymbol || type == kRecordLocation;
@@ -191,6 +196,7 @@ struct FeatureRecord {
   /// Likewise of the command that follows "--"; the whole line if there is no "--".
   [[nodiscard]] std::optional<std::string> recorded_command() const;
 };
+/// Returns nullopt if the record is malformed or another one.
 std::optional<FeatureRecord> parse_feature(const Record& record);
 
 /// Does the record say that the stream has a later version than ours?

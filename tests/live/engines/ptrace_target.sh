@@ -6,11 +6,6 @@
 state() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }
 tracer() { sed -n 's/^TracerPid:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null; }
 ran() { cut -d' ' -f1 "/proc/$1/schedstat"; }
-until_so() {  # LABEL COMMAND...: waits up to ten seconds
-  local label=$1 i; shift
-  for ((i = 0; i < 200; ++i)); do "$@" && return; sleep 0.05; done
-  fail "$label: never"
-}
 is_traced() { [ "$(tracer "$1")" != 0 ]; }
 has_samples() { [ -n "$(stackfold -q "$1" 2>/dev/null)" ]; }  # of a stream that is being written
 is_let_go() { [ "$(tracer "$1")" = 0 ]; }

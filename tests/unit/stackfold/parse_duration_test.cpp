@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_CASE(a_duration_is_a_number_and_a_unit) {
 }
 
 BOOST_AUTO_TEST_CASE(anything_else_is_refused) {
-  for (const char* text : {"", "1", "s", "1 s", " 1s", "1s ", "1.5s", "-1s", "+1s", "1S", "1h",
+  for (const char* text : {"", "1", "s", "1 s", " 1s", "1s ", "1.5s", "-1s", "+1s", "1S", "1d",
                            "1sm", "18446744073709551616ns", "18446744074s"})
     BOOST_TEST(!parse_duration_ns(text), text);
 }

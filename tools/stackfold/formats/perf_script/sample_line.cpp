@@ -153,7 +153,7 @@ std::optional<std::uint64_t> header_time_us(const PerfHeader& header) {
     if (!word.ends_with(':') || word.find('.') == kNone)
       continue;
     word.remove_suffix(1);
-    if (const auto time_us = parse_seconds_us(word))
+    if (const auto time_us = stream::parse_seconds_us(word))
       return time_us;
   }
   return std::nullopt;

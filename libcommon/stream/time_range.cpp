@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stackfold/time_range.h"
+#include "stream/time_range.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/parse_number.h"
-#include "folded/folded_line.h"
-#include "stackfold/options.h"
 
-namespace pe::fold {
+namespace pe::stream {
 namespace {
 
 constexpr std::int64_t kUsPerDay = 24 * 60 * 60 * std::int64_t{kUsPerSecond};
@@ -156,11 +154,16 @@ std::uint64_t place(const Moment& moment, const RecordingTimes& times) {
 }  // namespace
 
 std::optional<std::uint64_t> parse_seconds_us(std::string_view text) {
-  constexpr std::uint32_t kBillionthsPerUs = 1000;
-  const auto seconds = folded::parse_count(text);
+  constexpr std::size_t kDigits = 6;
+  const auto point = std::min(text.find('.'), text.size());
+  const auto whole = parse_number<std::uint64_t>(text.substr(0, point));
+  std::string fraction(text.substr(std::min(point + 1, text.size())));
+  if (!whole || fraction.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  fraction.resize(kDigits, '0');
   std::uint64_t us = 0;
-  if (!seconds || __builtin_mul_overflow(seconds->whole, kUsPerSecond, &us) ||
-      __builtin_add_overflow(us, std::uint64_t{seconds->billionths / kBillionthsPerUs}, &us))
+  if (__builtin_mul_overflow(*whole, kUsPerSecond, &us) ||
+      __builtin_add_overflow(us, parse_number<std::uint64_t>(fraction).value_or(0), &us))
     return std::nullopt;
   return us;
 }
@@ -225,4 +228,4 @@ TimeRange parse_time_range(std::string_view text) {
   return range;
 }
 
-}  // namespace pe::fold
+}  // namespace pe::stream

@@ -15,7 +15,7 @@
 
 #include "stream/records/record.h"
 
-namespace pe::fold {
+namespace pe::stream {
 
 /// Converts seconds, "12" or "184694.229089", to whole microseconds, the unit of perf script's
 /// times.  Drops finer decimals.  nullopt if the text is not a number, or does not fit.
@@ -41,7 +41,7 @@ std::optional<Moment> parse_moment(std::string_view text);
 /// The times of a recording.  Moments that count from its start, its end or a day need these.
 struct RecordingTimes {
   std::uint64_t first_us = 0, last_us = 0;  ///< of samples, on the recording's clock
-  std::optional<stream::ClockData> clock;   ///< nullopt: its times have no date
+  std::optional<ClockData> clock;           ///< nullopt: its times have no date
 };
 
 /// A range on the recording's clock, which includes both ends.
@@ -67,4 +67,4 @@ struct TimeRange {
 /// Parses "FROM,TO", of which one may be empty, or "FROM".  Throws UsageError.
 TimeRange parse_time_range(std::string_view text);
 
-}  // namespace pe::fold
+}  // namespace pe::stream
