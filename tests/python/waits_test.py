@@ -1,4 +1,4 @@
-"""Tests how waits and hotcold parse their command lines, when all time is sampled, and the summary."""
+"""Tests how waits and hotcold parse their command lines, and when all time is sampled."""
 import tempfile
 import unittest
 
@@ -20,24 +20,6 @@ class Engines(unittest.TestCase):
         self.assertFalse(self.has_no_waits("denied", status=127))
         self.assertFalse(self.has_no_waits("denied", text="pe-record: process 7 belongs to another user: record it as root"))
         self.assertFalse(self.has_no_waits("denied", is_interrupted=True))
-
-
-class Summary(unittest.TestCase):
-    FACTS = {"command": "x", "sleep": "0.000 s", "elapsed": "2.000 s", "on-cpu": "1.500 s", "io": "0.250 s", "parallelism": "1.50 threads while any ran, 0.75 over all time"}
-
-    def test_has_the_times_that_are_known(self):
-        self.assertEqual(waits.summary(self.FACTS, ["f: I/O 0.250 s"]), [
-            "wall time 2.000 s; all threads: CPU 1.500 s, I/O 0.250 s",
-            "parallelism: 1.50 threads while any ran, 0.75 over all time",
-            "longest waits: f: I/O 0.250 s"])
-        self.assertEqual(waits.summary({"lock": "1.000 s"}, []), ["all threads: lock 1.000 s"])
-        self.assertEqual(waits.summary({}, []), [])
-
-    def test_facts_end_where_stacks_begin(self):
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(b"# command: \xff\x1b[1m x\n# lock: 1.000 s\nmain;f 3\n# io: 9.000 s\n")
-            file.flush()
-            self.assertEqual(dict(waits.facts_of(file.name)), {"command": "\udcff\x1b[1m x", "lock": "1.000 s"})
 
 
 class Request(unittest.TestCase):

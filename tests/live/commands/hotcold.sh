@@ -46,8 +46,13 @@ grep -qE '^hotcold: longest waits: .*: .* [0-9]*\.[0-9]{3} s' "$dir/err" || fail
 "$PE_SCRIPTS/stackpipe" top -n 0 "$dir/s.pe" >"$dir/table"
 grep -q ' on CPU *waiting  function$' "$dir/table" || fail 'no column of waits'
 grep -q ' rest: sleep$' "$dir/table" || fail "no wait of the script: $(head -5 "$dir/table")"
-"$PE_SCRIPTS/stackpipe" record --elapsed -q -o "$dir/clock.svg" -- "$python" "$dir/mixed" 0 || fail 'record --elapsed'
+"$PE_SCRIPTS/stackpipe" record --elapsed -o "$dir/clock.svg" -- "$python" "$dir/mixed" 0 2>"$dir/err" || fail 'record --elapsed'
 grep -q 'class="times"' "$dir/clock.svg" || fail 'record --elapsed: no timeline'
+at_least 'record --elapsed: sleep in the summary' 0.6 "$(summary sleep)"
+grep -qE '^stackpipe: parallelism: 1\.00 threads while any ran' "$dir/err" || fail "record --elapsed: no parallelism: $(cat "$dir/err")"
+grep -q '^stackpipe: longest waits: ' "$dir/err" || fail 'record --elapsed: no longest waits'
+"$PE_SCRIPTS/stackpipe" record --elapsed -q -o "$dir/clock.folded" -- "$python" "$dir/mixed" 0 2>"$dir/err" || fail 'record --elapsed -q'
+expect 'messages of record --elapsed -q' '' "$(cat "$dir/err")"
 
 "$python" "$dir/mixed" 0 &
 "$PE_SCRIPTS/hotcold" -d 2 "$dir/b.svg" -p $! 2>"$dir/err"; expect 'a process' 0 $?

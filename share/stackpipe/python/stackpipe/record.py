@@ -4,9 +4,9 @@ import shlex
 import subprocess
 from typing import NamedTuple, Sequence
 
-from stackpipe import files, outputs, pipeline, recorder, targets
+from stackpipe import files, outputs, pipeline, recorder, targets, times
 from stackpipe.command import read_options
-from stackpipe.messages import UsageError, printable, say, text_of
+from stackpipe.messages import Failure, UsageError, printable, say, text_of
 from stackpipe.options import HELP, VERSION, Option
 
 NAME = "stackpipe"
@@ -126,14 +126,42 @@ def stages(request: Request) -> tuple[list[str], list[str]]:
 def write(request: Request, work: str, stream: str, recording: recorder.Recording, tools: pipeline.Tools) -> int:
     """Writes the output from the stream of a recording in the folder `work`.  Returns the status of the command, or our own."""
     output, status = request.output, recording.status
-    symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
     fold, draw = stages(request)
     reason = "nothing was recorded"
     if not recording.summaries[0].is_empty:
         with outputs.keeping(work, [os.path.basename(stream)], shlex.join(fold), shlex.join(draw)):
-            if outputs.write(tools, output, [symbolize, *output.stages(fold, *draw[1:])], explains_nothing=bool(request.longer)):
+            write_picture = write_elapsed if request.is_elapsed else write_stacks
+            if write_picture(request, work, stream, tools):
                 return status if request.target.command else 0
         if request.longer:
             reason = f"nothing was recorded in calls longer than {request.longer}"
     say(f"{output.path}: not written: {reason}")
     return status or OWN_FAILURE
+
+
+def symbolizing(request: Request, stream: str) -> list[str]:
+    """Returns the stage that adds symbols to the stream."""
+    return ["pe-symbolize", *(["-q"] if request.output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
+
+
+def write_stacks(request: Request, _: str, stream: str, tools: pipeline.Tools) -> bool:
+    """Writes the output.  Returns whether there was anything to write.  Raises Failure."""
+    fold, draw = stages(request)
+    return outputs.write(tools, request.output, [symbolizing(request, stream), *request.output.stages(fold, *draw[1:])],
+                         explains_nothing=bool(request.longer))
+
+
+def write_elapsed(request: Request, work: str, stream: str, tools: pipeline.Tools) -> bool:
+    """Writes the output, and prints the times of the clock and of threads.  Returns whether there was anything to write.  Raises
+    Failure."""
+    named, folded = (os.path.join(work, name) for name in ("named.pe", "stacks.folded"))
+    output, (fold, draw) = request.output, stages(request)
+    with files.scratch() as said:
+        has_failed = pipeline.draw(tools, named, [symbolizing(request, stream)], said)
+        outputs.forward(said, not output.is_quiet or bool(has_failed))
+    if has_failed:
+        raise Failure(f"{output.path}: not written")
+    is_written = outputs.write(tools, output, output.stages([*fold, named], *draw[1:]))
+    if is_written and not output.is_quiet and not pipeline.draw(tools, folded, [["stackfold", "--annotate", "-q", *request.root, named]]):
+        times.report(tools, named, folded, request.root)
+    return is_written

@@ -1,10 +1,8 @@
 """stackpipe waits: draws where a target runs and where it waits in one flame graph, and prints what took the time."""
-import json
 import os
-import re
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import NamedTuple, Sequence
 
-from stackpipe import files, outputs, pipeline, record as cpu_time, recorder, targets
+from stackpipe import files, outputs, pipeline, record as cpu_time, recorder, targets, times
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of
 from stackpipe.options import HELP, VERSION, CommandLine, Option
@@ -22,12 +20,6 @@ OWN_FAILURE = 125
 COMMAND_HZ, RUNNING_HZ = "997", "99"  # as pe-record's
 _USAGE = 2  # the status of a tool for a wrong command line
 _NOT_EXECUTED = (126, 127)
-#: The times of threads: their facts (stackfold(1)), and their names here.
-_TIMES = {"on-cpu": "CPU", "ready": "ready", "lock": "lock", "io": "I/O", "sleep": "sleep", "page-fault": "page faults",
-          "child": "child processes", "other-wait": "other"}
-_NONE = "0.000 s"
-_REASONS = "3"
-_FACT = re.compile(r"# ([a-z0-9-]+): (.*)")
 
 
 class Request(NamedTuple):
@@ -126,11 +118,11 @@ def write(request: Request, work: str, recording: recorder.Recording, tools: pip
 
 def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     """Writes the output and prints the summary.  Returns whether there was anything to write.  Raises Failure."""
-    stream, named, folded, waits = (os.path.join(work, name) for name in (STREAM, "named.pe", "stacks.folded", "reasons.folded"))
+    stream, named, folded = (os.path.join(work, name) for name in (STREAM, "named.pe", "stacks.folded"))
     output, fold = request.output, ["stackfold", "--annotate", *request.root]
     with files.scratch() as said:
         has_failed = any(pipeline.draw(tools, path, [stage], said) for path, stage in (
-            (named, ["pe-symbolize", stream]), (folded, [*fold, named]), (waits, [*fold, "-q", "--event", "offcpu", named])))
+            (named, ["pe-symbolize", stream]), (folded, [*fold, named])))
         outputs.forward(said, not output.is_quiet or has_failed)
     if has_failed:
         raise Failure(f"{output.path}: not written")
@@ -140,32 +132,5 @@ def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     stages = {"svg": [[*fold, "-q", "--mark-waits", "--every", STEP, named], ["flamesvg", *look]], "folded": [["cat", folded]], "pe": [["cat", named]]}
     is_written = outputs.write(tools, output, stages.get(output.form, [[*output.fold("-q"), named]]))
     if is_written and not output.is_quiet:
-        for line in summary(dict(facts_of(folded)), reasons(waits, tools)):
-            say(line)
+        times.report(tools, named, folded, request.root)
     return is_written
-
-
-def facts_of(folded: str) -> Iterator[tuple[str, str]]:
-    """Yields the facts at the start of folded text."""
-    with open(folded, "rb") as file:
-        for line in file:
-            fact = _FACT.fullmatch(text_of(line.rstrip(b"\n")))
-            if not fact:
-                return
-            yield fact[1], fact[2]
-
-
-def reasons(folded: str, tools: pipeline.Tools) -> list[str]:
-    """Returns what threads waited for longest, from the folded stacks of waits: "audit_append: lock 8.300 s"."""
-    statuses, text = tools.read([["stacktop", "--json", "--top", _REASONS, folded]])
-    rows = json.loads(text_of(text))["lines"] if statuses == [0] else []
-    return [f"{row['name']} {float(row['self']) / 1e6:.3f} s" for row in rows if row["self"]]
-
-
-def summary(facts: Mapping[str, str], largest: Sequence[str]) -> list[str]:
-    """Returns the lines about the times of a recording."""
-    times = ", ".join(f"{name} {facts[key]}" for key, name in _TIMES.items() if facts.get(key, _NONE) != _NONE)
-    wall = f"wall time {facts['elapsed']}; " if "elapsed" in facts else ""
-    return [*([f"{wall}all threads: {times}"] if times else []),
-            *([f"parallelism: {facts['parallelism']}"] if "parallelism" in facts else []),
-            *([f"longest waits: {', '.join(largest)}"] if largest else [])]
