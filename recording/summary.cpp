@@ -27,6 +27,8 @@ void Summary::write(Output& out, std::string_view tool) const {
   JsonWriter json(out);
   json.start_object();
   json.member("tool", tool, "result", result, "text", text.substr(0, kMostText));
+  if (lacks_counters)
+    json.member("lacks", "counters");
   for (const Figure& figure : figures) {
     json.key(figure.name);
     if (figure.is_text)
@@ -89,8 +91,12 @@ int with_summary(int fd, const Io& io, const std::function<int()>& record) {
   } catch (const BrokenPipe&) {
     write_summary(fd, io, {.result = "failed", .text = ""});
     throw;
-  } catch (const Denied& error) {
-    write_summary(fd, io, {.result = "denied", .text = io.line_of(error.what())});
+  } catch (const Refused& error) {
+    const auto [is_denied, lacks_counters] = error.refusal();
+    write_summary(fd, io,
+                  {.result = is_denied ? "denied" : "failed",
+                   .text = io.line_of(error.what()),
+                   .lacks_counters = lacks_counters});
     throw;
   } catch (const std::exception& error) {
     write_summary(fd, io, {.result = "failed", .text = io.line_of(error.what())});

@@ -24,6 +24,7 @@ struct Summary {
   std::string_view result;  ///< "recorded", "empty", "incomplete", "denied", "failed"
   std::string text;         ///< the closing line, or why there is none, as printed
   std::vector<Figure> figures = {};
+  bool lacks_counters = false;  ///< why it failed, or was denied: see Refusal
 
   /// Writes the line; long texts are cut.
   void write(Output& out, std::string_view tool) const;

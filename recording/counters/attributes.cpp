@@ -363,20 +363,20 @@ void Counters::refuse_right(const OpenedEvent& event, int error) const {
                           stream::has_capability(stream::Capability::kPerfmon) ||
                           stream::has_capability(stream::Capability::kSysAdmin);
   if (const int own = try_own_counter(); own != 0 && (own == ENOSYS || is_allowed))
-    throw_refused(fmt::format("perf_event_open(2) is blocked here ({}) by a seccomp filter, as in "
+    throw Refused(fmt::format("perf_event_open(2) is blocked here ({}) by a seccomp filter, as in "
                               "containers, or missing from the kernel",
                               errno_text(own)),
-                  own != ENOSYS);
+                  {.is_denied = own != ENOSYS, .lacks_counters = true});
   if (!event.probed_offsets.empty())
-    throw Denied("--event: probes need CAP_PERFMON, or root");
+    throw Refused("--event: probes need CAP_PERFMON, or root", kNoCounters);
   if (target_.is_wide())
-    throw Denied(missing_right(0, "to record other processes"));
+    throw Refused(missing_right(0, "to record other processes"), kNoCounters);
   if (stream::is_tracepoint(event.attr))
-    throw Denied(missing_right(-1, "for tracepoints"));
+    throw Refused(missing_right(-1, "for tracepoints"), kNoCounters);
   const bool is_of_kernel = event.attr.exclude_user != 0;
   if (error != ENOSYS && !is_of_kernel && perf_event_paranoid() <= 2)
     throw Denied("the target belongs to another user: this needs root or CAP_PERFMON");
-  throw Denied(missing_right(is_of_kernel ? 1 : 2, "to record your own processes"));
+  throw Refused(missing_right(is_of_kernel ? 1 : 2, "to record your own processes"), kNoCounters);
 }
 
 void Counters::refuse(const OpenedEvent& event, int error) const {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array kFolders = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
 
-/// Reads a file in the tracepoint's folder in tracefs.  Throws Error, Denied.
+/// Reads a file in the tracepoint's folder in tracefs.  Throws Error.
 std::string read_tracepoint_file(const std::string& name, std::string_view file) {
   const auto colon = name.find(':');
   const std::string path =
@@ -40,7 +40,8 @@ std::string read_tracepoint_file(const std::string& name, std::string_view file)
       return *text;
   }
   if (readable == nullptr && forbidden != nullptr)
-    throw Denied(fmt::format("{}: {} may not be read: need root, or its group", name, forbidden));
+    throw Refused(fmt::format("{}: {} may not be read: need root, or its group", name, forbidden),
+                  kNoCounters);
   if (readable == nullptr)
     throw Error(name +
                 ": tracepoints need a readable tracefs: as root, "

@@ -95,8 +95,8 @@ bool ThreadRegistry::seize(pid_t pid, pid_t tid, bool follows) {
   const auto status = stream::status_of(tid);
   if (error == ESRCH || !status || status->state == 'Z' || status->state == 'X')
     return false;
-  throw_refused(fmt::format("ptrace: {}: {}", tid, why_not_traced(tid, error)),
-                (error == EPERM || error == EACCES) && status->tracer_pid == 0);
+  throw Refused(fmt::format("ptrace: {}: {}", tid, why_not_traced(tid, error)),
+                {.is_denied = (error == EPERM || error == EACCES) && status->tracer_pid == 0});
 }
 
 /// Attaches all threads, including those that appear meanwhile.  Threads that a traced thread

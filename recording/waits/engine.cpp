@@ -34,19 +34,19 @@ std::unique_ptr<Engine> make_engine(const Options& options, const recording::Tar
   if (is_wanted && !unable.empty())
     throw Error(fmt::format("{}: {}", asked, unable));
   std::string problem;
-  bool is_denied = false;
+  recording::Refusal refusal;
   if (unable.empty()) {
     std::unique_ptr<unwind::BpfObject> object;
     try {
       object = load_programs(options, target);
     } catch (const Error& error) {
       problem = error.what();
-      is_denied = recording::is_denied(error);
+      refusal = recording::refusal_of(error);
     }
     if (object)
       return std::make_unique<BpfEngine>(options, target, std::move(object), budget);
     if (is_wanted)
-      recording::throw_refused(fmt::format("{}: {}", asked, problem), is_denied);
+      throw recording::Refused(fmt::format("{}: {}", asked, problem), refusal);
   }
   auto engine = std::make_unique<PerfEngine>(options, target, budget, false);
   if (!problem.empty())  // if perf does not work either, its error is the only message

@@ -90,7 +90,8 @@ PerfEngine::PerfEngine(const Options& options, const recording::Target& target, 
   const bool is_denied =
       std::ranges::any_of(counters_.events(), &recording::OpenedEvent::is_denied);
   if (is_denied && with_cpu_)
-    throw recording::Denied(recording::missing_right(1, "for stacks of waits"));
+    throw recording::Refused(recording::missing_right(1, "for stacks of waits"),
+                             recording::kNoCounters);
   if (is_denied)
     tracker_.expect_no_stacks();
   if (request_.with_raw_data)

@@ -7,19 +7,21 @@ from stackpipe.messages import UsageError
 
 
 class Engines(unittest.TestCase):
-    def has_no_waits(self, result, status=1, is_interrupted=False, text=""):
-        return waits.has_no_waits(recorder.Recording(status, is_interrupted, [recorder.Summary({"result": result, "text": text})]))
+    def has_no_waits(self, summary, is_interrupted=False):
+        return waits.has_no_waits(recorder.Recording(1, is_interrupted, [recorder.read_summary(summary.encode())]))
 
     def test_all_time_is_sampled_where_the_kernel_gives_no_waits(self):
-        self.assertTrue(self.has_no_waits("denied"))
-        self.assertTrue(self.has_no_waits("failed", text="pe-record: perf_event_open(2) is blocked here"))
+        for result in ("denied", "failed"):
+            self.assertTrue(self.has_no_waits(f'{{"result":"{result}","lacks":"counters"}}'))
 
     def test_nothing_is_recorded_twice(self):
-        for result in ("recorded", "empty", "incomplete", "failed", ""):
-            self.assertFalse(self.has_no_waits(result), result)
-        self.assertFalse(self.has_no_waits("denied", status=127))
-        self.assertFalse(self.has_no_waits("denied", text="pe-record: process 7 belongs to another user: record it as root"))
-        self.assertFalse(self.has_no_waits("denied", is_interrupted=True))
+        for result in ("recorded", "empty", "incomplete"):
+            self.assertFalse(self.has_no_waits(f'{{"result":"{result}","lacks":"counters"}}'), result)
+        self.assertFalse(self.has_no_waits('{"result":"denied","lacks":"counters"}', is_interrupted=True))
+
+    def test_words_of_messages_decide_nothing(self):
+        for lacks in ('', ',"lacks":"disk"', ',"lacks":true', ',"lacks":["counters"]'):
+            self.assertFalse(self.has_no_waits(f'{{"result":"denied","text":"pe-record: perf_event_open(2) is blocked here"{lacks}}}'), lacks)
 
 
 class Request(unittest.TestCase):

@@ -31,8 +31,8 @@ std::unique_ptr<BpfEngine> load_bpf(const Options& options, Budget& budget) {
                                        cpus.empty() ? recording::online_cpus().size() : cpus.size(),
                                        budget);
   } catch (const Error& error) {
-    recording::throw_refused(fmt::format("--engine bpf: {}", error.what()),
-                             recording::is_denied(error));
+    throw recording::Refused(fmt::format("--engine bpf: {}", error.what()),
+                             recording::refusal_of(error));
   }
 }
 

@@ -36,7 +36,7 @@ struct Opened {
   std::unique_ptr<recording::Session> session;
   std::unique_ptr<recording::Source> source;
   std::string why_not;
-  bool is_denied = false;
+  recording::Refusal refusal;
 };
 
 Opened open_engine(const Options& options, Io& io) {
@@ -49,7 +49,7 @@ Opened open_engine(const Options& options, Io& io) {
       opened.source = std::make_unique<recorder::EngineSource>(options, *opened.session);
   } catch (const recording::Refused& refused) {
     opened.why_not = refused.what();
-    opened.is_denied = recording::is_denied(refused);
+    opened.refusal = refused.refusal();
   }
   return opened;
 }
@@ -92,7 +92,7 @@ int record(Options& options, Io& io) {
   const bool was_requested = candidates.engines.front() == options.request.engine;
   std::string why_not =
       is_wall && !was_requested ? "counters do not measure wall time (--clock wall)" : "";
-  bool is_denied = false;
+  recording::Refusal refusal;
   for (const Engine engine : candidates.engines) {
     options.request.engine = engine;
     const Opened opened = open_engine(options, io);
@@ -104,9 +104,9 @@ int record(Options& options, Io& io) {
     if (candidates.may_lack_first && engine == candidates.engines.front())
       continue;
     why_not += (why_not.empty() ? "" : "; nor by ") + opened.why_not;
-    is_denied = is_denied || opened.is_denied;
+    refusal |= opened.refusal;
   }
-  recording::throw_refused(why_not, is_denied);
+  throw recording::Refused(why_not, refusal);
 }
 
 int work(const CommandLine& line, Io& io) {

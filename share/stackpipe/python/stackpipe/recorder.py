@@ -33,6 +33,11 @@ class Summary(NamedTuple):
         return self.texts.get("result") == "denied"
 
     @property
+    def lacks_counters(self) -> bool:
+        """Did the kernel give this user no counters, or no stacks of waits, whatever the target?  Nothing was recorded then."""
+        return not self.is_whole and self.texts.get("lacks") == "counters"
+
+    @property
     def failure(self) -> str:
         """The line that tells why nothing could be recorded, or its start; empty if something could."""
         return "" if self.is_whole or "text" not in self.texts else self.texts["text"] + "\n"

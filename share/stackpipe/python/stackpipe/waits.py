@@ -19,7 +19,6 @@ STEP = "100ms"  #: of the map of time above the graph
 OWN_FAILURE = 125
 COMMAND_HZ, RUNNING_HZ = "997", "99"  # as pe-record's
 _USAGE = 2  # the status of a tool for a wrong command line
-_NOT_EXECUTED = (126, 127)
 
 
 class Request(NamedTuple):
@@ -82,9 +81,7 @@ def record(request: Request, stream: str, tools: pipeline.Tools) -> tuple[record
 
 def has_no_waits(recording: recorder.Recording) -> bool:
     """Does the kernel give this user no stacks of waits?  The command has not started then."""
-    result, text = (recording.summaries[0].texts.get(name, "") for name in ("result", "text"))
-    is_refused = result == "denied" and "belongs to another user" not in text or result == "failed" and "perf_event_open" in text
-    return is_refused and not recording.is_interrupted and recording.status not in _NOT_EXECUTED
+    return recording.summaries[0].lacks_counters and not recording.is_interrupted
 
 
 def draw_all_time(request: Request, why: str, tools: pipeline.Tools) -> int:
