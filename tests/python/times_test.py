@@ -12,7 +12,7 @@ class Summary(unittest.TestCase):
         self.assertEqual(times.summary(self.FACTS, ["f: I/O 0.250 s"]), [
             "wall time 2.000 s; all threads: CPU 1.500 s, I/O 0.250 s",
             "parallelism: 1.50 threads while any ran, 0.75 over all time",
-            "longest waits: f: I/O 0.250 s"])
+            "largest reasons to wait: f: I/O 0.250 s"])
         self.assertEqual(times.summary({"lock": "1.000 s"}, []), ["all threads: lock 1.000 s"])
         self.assertEqual(times.summary({}, []), [])
 

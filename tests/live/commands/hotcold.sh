@@ -38,7 +38,7 @@ summary() { sed -n "s/^[a-z]*: wall time .* $1 \([0-9.]*\) s.*/\1/p" "$dir/err";
 at_least 'summary: CPU time' 0.4 "$(summary CPU)"
 at_least 'summary: sleep' 0.6 "$(summary sleep)"
 grep -qE '^hotcold: parallelism: 1\.00 threads while any ran, 0\.[0-9]* over all time$' "$dir/err" || fail 'no parallelism'
-grep -qE '^hotcold: longest waits: .*: .* [0-9]*\.[0-9]{3} s' "$dir/err" || fail 'no longest waits'
+grep -qE '^hotcold: largest reasons to wait: .*: .* [0-9]*\.[0-9]{3} s' "$dir/err" || fail 'no reasons to wait'
 [ "$failed" = 0 ] || cat "$dir/err"
 
 # A stream has names; a table of it has the program's functions, with both of their times.
@@ -50,7 +50,7 @@ grep -q ' rest: sleep$' "$dir/table" || fail "no wait of the script: $(head -5 "
 grep -q 'class="times"' "$dir/clock.svg" || fail 'record --elapsed: no timeline'
 at_least 'record --elapsed: sleep in the summary' 0.6 "$(summary sleep)"
 grep -qE '^stackpipe: parallelism: 1\.00 threads while any ran' "$dir/err" || fail "record --elapsed: no parallelism: $(cat "$dir/err")"
-grep -q '^stackpipe: longest waits: ' "$dir/err" || fail 'record --elapsed: no longest waits'
+grep -q '^stackpipe: largest reasons to wait: ' "$dir/err" || fail 'record --elapsed: no reasons to wait'
 "$PE_SCRIPTS/stackpipe" record --elapsed -q -o "$dir/clock.folded" -- "$python" "$dir/mixed" 0 2>"$dir/err" || fail 'record --elapsed -q'
 expect 'messages of record --elapsed -q' '' "$(cat "$dir/err")"
 

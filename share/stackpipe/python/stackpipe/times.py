@@ -1,4 +1,4 @@
-"""The lines about the times of a recording of CPU time and waits: on the clock, of all threads, and the largest waits."""
+"""The lines about the times of a recording of CPU time and waits: on the clock, of all threads, and the largest reasons to wait."""
 import json
 import re
 import subprocess
@@ -33,7 +33,7 @@ def facts_of(folded: str) -> Iterator[tuple[str, str]]:
 
 
 def reasons(tools: pipeline.Tools, named: str, root: Sequence[str]) -> list[str]:
-    """Returns what threads waited for longest: "audit_append: lock 8.300 s"."""
+    """Returns what threads waited for longest, each the sum of all its waits: "audit_append: lock 8.300 s"."""
     stages = [["stackfold", "--annotate", "-q", *root, "--event", "offcpu", named], ["stacktop", "--json", "--top", _REASONS]]
     statuses, text = tools.read(stages, stderr=subprocess.DEVNULL)  # nothing waited
     rows = json.loads(text_of(text))["lines"] if not any(statuses) else []
@@ -46,4 +46,4 @@ def summary(facts: Mapping[str, str], largest: Sequence[str]) -> list[str]:
     wall = f"wall time {facts['elapsed']}; " if "elapsed" in facts else ""
     return [*([f"{wall}all threads: {times}"] if times else []),
             *([f"parallelism: {facts['parallelism']}"] if "parallelism" in facts else []),
-            *([f"longest waits: {', '.join(largest)}"] if largest else [])]
+            *([f"largest reasons to wait: {', '.join(largest)}"] if largest else [])]
