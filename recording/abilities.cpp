@@ -161,10 +161,7 @@ Ability container() {
   for (const char* path : {"/.dockerenv", "/run/.containerenv"})
     if (::access(path, F_OK) == 0)
       return {"container", kYes, fmt::format("{} exists; privileges come from its host", path)};
-  constexpr const char* kFirstPidNamespace = "pid:[4026531836]";  // linux/proc_ns.h
-  std::array<char, 64> name{};
-  const ssize_t n = ::readlink("/proc/self/ns/pid", name.data(), name.size() - 1);
-  if (n > 0 && std::string(name.data()) != kFirstPidNamespace)
+  if (!stream::is_in_first_pid_namespace())
     return {"container", kYes, "it has its own pid namespace; privileges come from its host"};
   return {"container", kNo, ""};
 }

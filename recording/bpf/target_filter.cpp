@@ -3,7 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <sys/stat.h>
 #include <target_filter.skel.h>
 
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include "base/fd.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/refused.h"
+#include "stream/proc/own_rights.h"
 
 namespace pe::unwind {
 namespace {
@@ -51,9 +51,7 @@ class LoadedFilter final : public TargetFilter {
 }  // namespace
 
 void refuse_other_pid_namespaces() {
-  constexpr ino_t kFirst = 0xefff'fffc;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
-  struct stat status = {};
-  if (::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino != kFirst)
+  if (!stream::is_in_first_pid_namespace())
     throw recording::Refused("eBPF: does not work in a separate pid namespace (a container)");
 }
 

@@ -86,7 +86,8 @@ PerfEngine::PerfEngine(const Options& options, const recording::Target& target, 
       counters_(request_, target),
       layout_(counters_.layout()),
       unwound_(layout_),
-      tracker_(options.choice, [this](const Wait& wait) { hold(wait); }) {
+      tracker_(options.choice, [this](const Wait& wait) { hold(wait); }),
+      numbers_(stream::is_in_first_pid_namespace()) {
   const bool is_denied =
       std::ranges::any_of(counters_.events(), &recording::OpenedEvent::is_denied);
   if (is_denied && with_cpu_)
@@ -98,6 +99,8 @@ PerfEngine::PerfEngine(const Options& options, const recording::Target& target, 
     state_field_ = recording::tracepoint_field(recording::kSwitchTracepoint, "prev_state");
   if (request_.with_wakeups)
     wakee_field_ = recording::tracepoint_field(recording::kWakeupTracepoint, "pid");
+  if (request_.with_wakeups)
+    switched_field_ = recording::tracepoint_field(recording::kSwitchTracepoint, "prev_pid");
   for (const auto& event : counters_.events()) {
     if (with_cpu_ && stream::is_clock(event.attr))
       cpu_ids_.insert(event.ids.begin(), event.ids.end());
@@ -211,6 +214,7 @@ void PerfEngine::take_sample(const stream::Record& record) {
   if (facts_.is_of_cpu)
     return hold_cpu_time(*sample, record.misc);
   facts_.state = state_of(*sample);
+  learn_number(*sample);
   Stack* const stack = tracker_.sample(*sample, record.misc, facts_.state);
   if (!with_cpu_ || stack == nullptr)
     return;
@@ -259,6 +263,7 @@ void PerfEngine::take_change(const stream::Record& record) {
     with_cpu_ ? tracker_.forked(task->pid, task->tid, time_ns) : tracker_.forked(task->tid);
   } else if (record.type == PERF_RECORD_EXIT && task) {
     tracker_.ended(task->tid, time_ns);
+    numbers_.forget(task->tid);
     if (with_cpu_)
       hold_rest(running_.end(task->tid, time_ns), time_ns - 1);  // before its process is forgotten
   } else if (record.type == PERF_RECORD_COMM) {
@@ -297,6 +302,14 @@ std::string PerfEngine::fix_of_losses() const {
   return std::string(counters_.fix_of_full_rings()) + (may_use_bpf_ ? ", or use --engine bpf" : "");
 }
 
+std::string_view PerfEngine::fix_of_wakeups() const {
+  if (may_use_bpf_)
+    return "use --engine bpf";
+  return request_.with_raw_data
+             ? "only --engine bpf separates it with --span"
+             : "record as root, or with CAP_PERFMON, where /sys/kernel/tracing can be read";
+}
+
 void PerfEngine::describe(Closing& closing) {
   closing.fact("engine", "perf");
   if (std::ranges::any_of(counters_.events(), &recording::OpenedEvent::is_denied))
@@ -311,6 +324,9 @@ void PerfEngine::describe(Closing& closing) {
     closing.doubt(fmt::format("{} of switches and processes lost, so waits are missing",
                               plural(lost, "record")),
                   fix_of_losses());
+  if (with_cpu_ && !request_.with_wakeups)
+    closing.doubt("the time for which woken threads waited for a CPU is part of their waits",
+                  fix_of_wakeups());
   describe_silent_threads(silent_threads_, with_cpu_, closing);
   recording_->stream.runtimes().describe(closing);
   recording::describe_spending(recording_->stream, closing);

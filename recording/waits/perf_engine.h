@@ -19,6 +19,7 @@
 #include "recording/stream/drain.h"
 #include "recording/stream/recorded_stream.h"
 #include "recording/waits/engine.h"
+#include "recording/waits/kernel_ids.h"
 #include "recording/waits/ordered_waits.h"
 #include "recording/waits/running_threads.h"
 #include "recording/waits/wait_kinds.h"
@@ -62,6 +63,7 @@ class PerfEngine final : public Engine {
     OrderedWaits waits;
   };
 
+  [[nodiscard]] std::string_view fix_of_wakeups() const;
   void write_head();
   void take(const stream::Record& record);
   void take_sample(const stream::Record& record);
@@ -90,6 +92,7 @@ class PerfEngine final : public Engine {
     return wait_attr(unwound_, false, with_cpu_);
   }
   [[nodiscard]] char state_of(const stream::Sample& sample) const;
+  void learn_number(const stream::Sample& sample);
 
   bool may_use_bpf_, with_cpu_, user_only_;
   recording::Request request_;
@@ -99,6 +102,7 @@ class PerfEngine final : public Engine {
   perf_event_attr layout_;               ///< of the kernel's records
   perf_event_attr unwound_;              ///< of samples after their stacks are walked
   stream::TracepointField state_field_;  ///< empty: states are not recorded
+  stream::TracepointField switched_field_ = {};
   WaitTracker tracker_;
   RunningThreads running_;
   RunningThreads::Silence silence_;          ///< that the thread has ended which now comes to a CPU
@@ -108,6 +112,7 @@ class PerfEngine final : public Engine {
   std::unordered_set<std::uint64_t> cpu_ids_, wakeup_ids_;
   perf_event_attr wakeup_layout_ = {};
   stream::TracepointField wakee_field_ = {};
+  KernelIds numbers_;
   WaitCounts counts_;
   std::string record_;  ///< with its id replaced
   std::optional<Recording> recording_;

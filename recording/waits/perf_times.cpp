@@ -57,9 +57,19 @@ void PerfEngine::take_wakeup(const stream::Record& record) {
   if (!sample)
     return;
   ByteReader reader(sample->raw);
-  if (const auto tid =
-          reader.skip(wakee_field_.offset) ? reader.take<std::uint32_t>() : std::nullopt)
+  const auto number =
+      reader.skip(wakee_field_.offset) ? reader.take<std::uint32_t>() : std::nullopt;
+  if (const auto tid = number ? numbers_.tid_of(*number) : std::nullopt)
     tracker_.woken(*tid, sample->time_ns);
+}
+
+/// Learns the number by which the record of its waking will name the thread of this switch.
+void PerfEngine::learn_number(const stream::Sample& sample) {
+  ByteReader reader(sample.raw);
+  if (switched_field_.size == 0 || !reader.skip(switched_field_.offset))
+    return;
+  if (const auto number = reader.take<std::uint32_t>())
+    numbers_.learn(*number, sample.tid);
 }
 
 void PerfEngine::take_switch(const stream::SwitchRecord& change) {

@@ -27,11 +27,25 @@ bool has_capability(Capability capability) {
   return is_effective && (counts_in_namespace || is_in_first_user_namespace());
 }
 
-bool is_in_first_user_namespace() {
-  constexpr std::string_view kFirst = "user:[4026531837]";  // PROC_USER_INIT_INO, linux/proc_ns.h
+namespace {
+
+/// Returns whether the namespace of this process in that file has that name.
+bool is_in_namespace(const char* path, std::string_view wanted) {
   std::array<char, 64> name{};
-  const ssize_t n = ::readlink("/proc/self/ns/user", name.data(), name.size() - 1);
-  return n < 0 || std::string_view(name.data()) == kFirst;  // a kernel without namespaces
+  const ssize_t n = ::readlink(path, name.data(), name.size() - 1);
+  return n < 0 || std::string_view(name.data()) == wanted;  // a kernel without namespaces
+}
+
+}  // namespace
+
+// The names are PROC_USER_INIT_INO and PROC_PID_INIT_INO, linux/proc_ns.h.
+
+bool is_in_first_user_namespace() {
+  return is_in_namespace("/proc/self/ns/user", "user:[4026531837]");
+}
+
+bool is_in_first_pid_namespace() {
+  return is_in_namespace("/proc/self/ns/pid", "pid:[4026531836]");
 }
 
 std::string_view fix_of_unreadable_processes() {

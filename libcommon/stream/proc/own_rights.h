@@ -30,6 +30,8 @@ std::string_view fix_of_unreadable_processes();
 /// Returns whether this process is in the first user namespace, where the kernel checks most
 /// capabilities.
 bool is_in_first_user_namespace();
+/// Returns whether its pid namespace is the first: the kernel itself numbers threads by that one.
+bool is_in_first_pid_namespace();
 
 // How much memory this process may still use: the least of what the machine has, what each of its
 // control groups (cgroups(7)) allows, and its own limit (ulimit -v).

@@ -96,6 +96,17 @@ run_engine() {  # uses $engine
 }
 for engine in $engines; do run_engine; done
 
+# In another pid namespace, the kernel's records of wakings name threads by other numbers.
+if [ "$(id -u)" = 0 ] && unshare -p -f --mount-proc true 2>/dev/null; then
+  unshare -p -f --mount-proc "$PE_TOOLS/pe-record" --event cpu,waits -o "$dir/woken.pe" -- python3 "$dir/woken.py" >"$dir/own" 2>"$dir/err" ||
+    fail "in a pid namespace: $(cat "$dir/err")"
+  slept=$(cat "$dir/own")
+  pe-symbolize -q "$dir/woken.pe" | stackfold -o "$dir/woken.folded" 2>/dev/null
+  at_least 'in a pid namespace: woken threads, waiting for a CPU' $((slept * 80 / 100)) \
+    "$(time_of '^python3.*nanosleep.*;\[waiting for a CPU\] ' "$dir/woken.folded")"
+  ! grep -q 'woken threads' "$dir/err" || fail "in a pid namespace: $(cat "$dir/err")"
+fi
+
 # Recordings without that say what to do, also those of single threads and of the whole machine.
 pe-record -q -o "$dir/plain.pe" -- "$PE_ELAPSED" >"$dir/out"
 pe-record -q --event cpu,waits -o "$dir/thread.pe" -t $$ -d 0.2 2>"$dir/err"
