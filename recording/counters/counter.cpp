@@ -261,20 +261,26 @@ bool copies_stacks(const Request& request) noexcept {
   return is_wanted && !request.kernel_only && stream::wanted_user_regs() != 0;
 }
 
-RingPlan first_plan(const Request& request, std::size_t cpus) {
+RingPlan first_plan(const Request& request, std::size_t cpus, std::uint64_t available) {
   std::size_t pages = kSmallPages;
+  bool lacks_memory = false;
   if (request.engine == Engine::kBpf)
     return plan_of(pages, request, cpus);
   if (copies_stacks(request) || request.with_switches) {
     constexpr std::size_t kLargePages = 4096;                             // 16 MiB
     constexpr std::size_t kAllBytes = std::size_t{512} << 20, kPart = 8;  // on all CPUs together
-    const std::size_t all_pages = stream::share_of_memory(kAllBytes, kPart) / kPageBytes;
-    const std::size_t most = std::bit_floor(all_pages / std::max<std::size_t>(1, cpus));
     // Threads that hand work to each other switch 100,000 times a second.
     const std::size_t wanted = request.with_switches ? 2 * kLargePages : kLargePages;
-    pages = std::clamp(most, kSmallPages, wanted);
+    const auto pages_of = [&](std::size_t all_bytes) {
+      const std::size_t each = all_bytes / kPageBytes / std::max<std::size_t>(1, cpus);
+      return std::clamp(std::bit_floor(each), kSmallPages, wanted);
+    };
+    pages = pages_of(std::min(kAllBytes, available / kPart));
+    lacks_memory = !request.ring_pages && pages < pages_of(kAllBytes);
   }
-  return plan_of(request.ring_pages.value_or(pages), request, cpus);
+  RingPlan plan = plan_of(request.ring_pages.value_or(pages), request, cpus);
+  plan.lacks_memory = lacks_memory;
+  return plan;
 }
 
 std::optional<RingPlan> smaller_plan(const RingPlan& plan, const Request& request,

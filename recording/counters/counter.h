@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "recording/request.h"
+#include "stream/proc/own_rights.h"
 #include "stream/records/record.h"
 
 namespace pe::stream {
@@ -137,6 +138,7 @@ struct RingPlan {
   std::size_t pages = 0;              ///< of each CPU's ring, a power of two
   std::uint32_t stack_bytes = 0;      ///< of each copy; 0: no copies
   std::uint32_t watermark_bytes = 0;  ///< this much in a ring wakes us
+  bool lacks_memory = false;          ///< they would be larger if more memory was available
 
   [[nodiscard]] std::size_t ring_bytes() const noexcept;
   /// Returns the size of the separate rings for PERF_RECORD_SWITCH (Request::with_switches): a
@@ -145,8 +147,9 @@ struct RingPlan {
   [[nodiscard]] std::size_t switch_ring_bytes() const noexcept;
 };
 
-/// Returns the preferred plan for `cpus` CPUs.
-RingPlan first_plan(const Request& request, std::size_t cpus);
+/// Returns the preferred plan for `cpus` CPUs, if so many bytes of memory are available.
+RingPlan first_plan(const Request& request, std::size_t cpus,
+                    std::uint64_t available = stream::available_memory());
 /// Returns a plan with rings half as large; nullopt if they are small already, or the user chose
 /// their size.
 std::optional<RingPlan> smaller_plan(const RingPlan& plan, const Request& request,

@@ -111,10 +111,12 @@ class Counters {
   /// it (before Linux 6.0).
   [[nodiscard]] std::optional<std::uint64_t> lost(std::size_t event) const;
 
-  /// Returns the fix for full rings.  The lock limit may have made them smaller than by default.
+  /// Returns the fix for full rings.  The lock limit, or a lack of memory, may have made them
+  /// smaller than by default: larger ones could make the kernel end us.
   [[nodiscard]] std::string_view fix_of_full_rings() const noexcept {
-    return is_at_lock_limit_ ? "raise kernel.perf_event_mlock_kb or ulimit -l"
-                             : "raise --mmap-pages";
+    if (is_at_lock_limit_)
+      return "raise kernel.perf_event_mlock_kb or ulimit -l";
+    return plan_.lacks_memory ? "allow more memory (cgroup, ulimit -v)" : "raise --mmap-pages";
   }
 
   /// Adds the CPUs that went offline, and those that came later.  All counters must have stopped.

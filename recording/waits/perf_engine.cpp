@@ -127,7 +127,7 @@ std::uint64_t PerfEngine::begin(Output& out) {
   unwound_ = recording_->stream.stated(layout_);
   write_head();
   if (with_cpu_)
-    kinds_.load();
+    without_kinds_ = kinds_.load();
   counters_.start();
   began_ns_ = monotonic_ns();
   running_.begin(began_ns_);
@@ -327,6 +327,8 @@ void PerfEngine::describe(Closing& closing) {
   if (with_cpu_ && !request_.with_wakeups)
     closing.doubt("the time for which woken threads waited for a CPU is part of their waits",
                   fix_of_wakeups());
+  if (!without_kinds_.empty())
+    closing.doubt("kinds of waits are not known: " + without_kinds_, "allow more memory");
   describe_silent_threads(silent_threads_, with_cpu_, closing);
   recording_->stream.runtimes().describe(closing);
   recording::describe_spending(recording_->stream, closing);

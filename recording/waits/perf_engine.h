@@ -108,7 +108,8 @@ class PerfEngine final : public Engine {
   RunningThreads::Silence silence_;          ///< that the thread has ended which now comes to a CPU
   std::optional<LateWait> last_unfinished_;  ///< the wait that began last
   WaitKinds kinds_;
-  WaitFacts facts_;  ///< of the switch whose stack is walked
+  std::string without_kinds_;  ///< why they are not known
+  WaitFacts facts_;            ///< of the switch whose stack is walked
   std::unordered_set<std::uint64_t> cpu_ids_, wakeup_ids_;
   perf_event_attr wakeup_layout_ = {};
   stream::TracepointField wakee_field_ = {};

@@ -52,10 +52,17 @@ std::span<const std::uint64_t> kernel_part(const std::vector<std::uint64_t>& cha
 
 }  // namespace
 
-void WaitKinds::load() {
+std::string WaitKinds::load(std::uint64_t available) {
+  constexpr std::uint64_t kMebibyte = 1 << 20, kNeeded = 20;  // 18 for 5.4 MB of /proc/kallsyms
+  if (available < kNeeded * kMebibyte)
+    return fmt::format(
+        "{} MiB of memory are available (cgroup, ulimit -v), and the kernel's "
+        "symbols need {}",
+        available / kMebibyte, kNeeded);
   auto loaded = stream::Kallsyms::load();
   if (auto* symbols = std::get_if<stream::Kallsyms>(&loaded))
     symbols_ = std::move(*symbols);
+  return {};
 }
 
 /// A system call whose own function ends in a jump is known by the one that it jumps to:

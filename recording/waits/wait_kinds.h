@@ -9,12 +9,14 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "stream/proc/kallsyms.h"
+#include "stream/proc/own_rights.h"
 #include "stream/records/record.h"
 
 namespace pe::waits {
@@ -31,8 +33,9 @@ struct WaitFacts {
 class WaitKinds {
  public:
   explicit WaitKinds(std::optional<stream::Kallsyms> symbols = {}) : symbols_(std::move(symbols)) {}
-  /// Reads the kernel's symbols, which takes 70 ms.  Without them, only states are known.
-  void load();
+  /// Reads the kernel's symbols, which takes 70 ms.  Without them, only states are known.  Returns
+  /// why they were left out for lack of memory; empty if there is enough.
+  std::string load(std::uint64_t available = stream::available_memory());
   /// Returns what the thread waits for; it was not preempted.
   [[nodiscard]] stream::WaitKind kind_of(const std::vector<std::uint64_t>& chain,
                                          const WaitFacts& facts);

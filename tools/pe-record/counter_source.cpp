@@ -44,6 +44,8 @@ CounterSource::CounterSource(const Options& options, recording::Session& session
   session.start_child();
   session.watch_targets();
   counters_.emplace(options.request, session.target(), bpf_ ? &bpf_->walker() : nullptr);
+  if (!bpf_)
+    fix_of_full_rings_ = counters_->fix_of_full_rings();
   const recording::OpenedEvent& event = counters_->events().front();
   recording::StreamParts parts{.weigher = weigher(event.attr)};
   parts.drops_data = parts.weigher && request_.with_raw_data && !request_.keep_stacks;

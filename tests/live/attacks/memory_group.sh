@@ -34,6 +34,11 @@ for recorder in 'pe-record --engine bpf' 'pe-record --engine perf' 'offcpu --eng
   [ $status = 0 ] || fail "$recorder with 64 MiB: status $status: $(tail -3 "$dir/err")"
   pe-symbolize -q "$dir/out.pe" | stackfold >"$dir/folded" || fail "$recorder with 64 MiB: no stream"
 done
+# Of waits beside samples, kinds need the kernel's symbols, for which there is no room.  More pages would not help.
+in_group 16 pe-record --engine perf -e cpu,waits -v -p $! -d 0.5 -o "$dir/out.pe"; expect 'waits with 16 MiB: status' 0 $?
+grep -Eq "^pe-record: kinds of waits are not known: [0-9]+ MiB of memory are available \(cgroup, ulimit -v\), and the kernel's symbols need 20: allow more memory$" "$dir/err" ||
+  fail "waits with 16 MiB: $(cat "$dir/err")"
+grep -e --mmap-pages "$dir/err" && fail 'waits with 16 MiB: advice that does not help'
 for recorder in pe-record offcpu; do
   in_group 24 $recorder --engine bpf -a -d 0.5 -o "$dir/out.pe"
   expect "$recorder with 24 MiB: status" 1 $?

@@ -35,6 +35,16 @@ BOOST_AUTO_TEST_CASE(many_cpus_share_what_rings_may_take) {
   BOOST_TEST(first_plan({}, 0).ring_bytes() == 16 * kMebibyte);
 }
 
+BOOST_AUTO_TEST_CASE(rings_are_small_where_memory_is_scarce) {
+  const RingPlan small = first_plan({.with_switches = true}, 2, 24 * kMebibyte);
+  BOOST_TEST(small.ring_bytes() == kMebibyte);
+  BOOST_TEST(small.lacks_memory);
+  BOOST_TEST(!first_plan({.with_switches = true}, 2, 4096 * kMebibyte).lacks_memory);
+  BOOST_TEST(!first_plan({.with_switches = true, .ring_pages = 4}, 2, 24 * kMebibyte).lacks_memory);
+  BOOST_TEST(!first_plan({.call_graph = CallGraph::kNone}, 2, 24 * kMebibyte).lacks_memory);
+  BOOST_TEST(!first_plan({}, 100'000, 65'536 * kMebibyte).lacks_memory);  // they share 512 MiB
+}
+
 BOOST_AUTO_TEST_CASE(switches_get_twice_as_much_and_a_quarter_of_that_for_themselves) {
   const RingPlan plan = first_plan({.period = 1, .with_switches = true}, 2);
   BOOST_TEST(plan.ring_bytes() == 32 * kMebibyte);

@@ -107,4 +107,10 @@ BOOST_AUTO_TEST_CASE(a_thread_that_runs_does_not_wait) {
   BOOST_TEST(!pe::waits::kind_of_waiting(::getpid(), 1 << 30).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(symbols_are_left_out_where_memory_is_scarce) {
+  pe::waits::WaitKinds kinds;
+  BOOST_TEST(kinds.load(12 << 20).starts_with("12 MiB of memory are available"));
+  BOOST_TEST(kinds.load(64 << 20) == "");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
