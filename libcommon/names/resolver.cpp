@@ -75,6 +75,9 @@ Resolved Resolver::user(std::uint32_t pid, std::uint64_t avma, const stream::Map
   const std::string& path = mapping->file->path;
   if (mapping->file->is_anonymous())
     return jit(pid, avma);
+  // The kernel's copies of probed instructions, and its trampoline of return probes.
+  if (path == "[uprobes]")
+    return {{Function{.name = path}}, path, Unnamed::kNone};
   if (mapping->start >= stream::kScriptStart)
     if (const auto function = stream::parse_script_path(path))
       return script(*function, avma - mapping->start);

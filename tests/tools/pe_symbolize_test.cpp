@@ -97,6 +97,14 @@ BOOST_AUTO_TEST_CASE(names_a_function_of_a_mapped_program) {
   BOOST_TEST(r.status == 0);
 }
 
+BOOST_AUTO_TEST_CASE(the_kernels_place_for_probes_is_no_file_that_is_gone) {
+  StreamBuilder stream;
+  stream.event().comm(0, 1, 1, "p").map(0, 1, 0x7fff'0000, 0x1000, 0, "[uprobes]");
+  const auto r = symbolize(stream.sample({.chain = {kUser, 0x7fff'0080, 0x7fff'0001}}));
+  BOOST_TEST(folded(r) == "p;[uprobes];[uprobes] 1\n");
+  BOOST_TEST(r.err == "");
+}
+
 BOOST_AUTO_TEST_CASE(a_lock_has_the_name_of_the_variable_at_its_address) {
   const OwnCode code = own_code(kFunction);
   const auto variable = reinterpret_cast<std::uint64_t>(&lock_of_test);
