@@ -231,15 +231,16 @@ std::string why_empty(const TargetActivity& activity, const Wanted& wanted) {
   return kStart + (used.own_ns == 0 ? of_idle(used) : of_running(used, wanted)) + of_children(used);
 }
 
-std::string why_no_waits(const TargetActivity& activity, const Wanted& wanted) {
+std::string why_no_waits(const TargetActivity& activity, const Wanted& wanted,
+                         std::string_view did_not) {
   constexpr const char* kStart = "nothing was recorded: ";
   if (const std::string why = of_both(activity, wanted, ""); !why.empty())
     return kStart + why;
   const TargetActivity::Used used = activity.used();
   return kStart +
-         (used.own_ns == 0 ? of_idle(used)
-                           : fmt::format("the target ran for {}, but had no such wait",
-                                         duration_text(used.own_ns))) +
+         (used.own_ns == 0
+              ? of_idle(used)
+              : fmt::format("the target ran for {} and {}", duration_text(used.own_ns), did_not)) +
          of_children(used);
 }
 

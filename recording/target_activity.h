@@ -72,8 +72,10 @@ struct Wanted {
 /// …".
 std::string why_empty(const TargetActivity& activity, const Wanted& wanted);
 
-/// Explains the same for a recording of waits instead of samples.
-std::string why_no_waits(const TargetActivity& activity, const Wanted& wanted);
+/// Explains the same for a recording of waits instead of samples: "nothing was recorded: the target
+/// ran for 1.20 s and `did_not`".
+std::string why_no_waits(const TargetActivity& activity, const Wanted& wanted,
+                         std::string_view did_not);
 
 /// Returns the exit status of an empty recording: that of a failed command, otherwise our own
 /// failure.

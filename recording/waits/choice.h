@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "recording/request.h"
 
@@ -26,6 +27,9 @@ struct WaitChoice {
 };
 
 enum class EngineChoice : std::uint8_t { kAuto, kPerf, kBpf };
+
+/// Returns what a target did that ran but has no such waits: "did not wait …".
+std::string_view describe_no_waits(const WaitChoice& choice);
 
 /// A recording of waits.
 struct Options {

@@ -16,6 +16,17 @@
 #include "unwind/stacks/stack_counts.h"
 
 namespace pe::waits {
+
+std::string_view describe_no_waits(const WaitChoice& choice) {
+  const WaitChoice all;
+  if (choice.min_ns != all.min_ns || choice.max_ns != all.max_ns || !choice.states.empty())
+    return "had no wait that --state, --min-us and --max-us select";
+  if (choice.with_locks)
+    return "waited for no lock";
+  return choice.with_preempted ? "did not wait"
+                               : "did not wait, except perhaps for a CPU (--preempted)";
+}
+
 namespace {
 
 constexpr double kSecondsPerNs = 1e-9;
@@ -51,10 +62,12 @@ Closing WaitSource::finish(recording::Ended /*ended*/) {
 std::optional<std::string> WaitSource::why_empty() {
   if (engine_->counts().waits + engine_->counts().samples > 0)
     return std::nullopt;
-  return recording::why_no_waits(session_.activity(), {.request = options_.request,
-                                                       .program = program(),
-                                                       .lost = engine_->lost(),
-                                                       .fix_of_losses = engine_->fix_of_losses()});
+  return recording::why_no_waits(session_.activity(),
+                                 {.request = options_.request,
+                                  .program = program(),
+                                  .lost = engine_->lost(),
+                                  .fix_of_losses = engine_->fix_of_losses()},
+                                 describe_no_waits(options_.choice));
 }
 
 namespace {
