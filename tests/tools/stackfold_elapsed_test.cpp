@@ -199,6 +199,16 @@ BOOST_AUTO_TEST_CASE(the_time_of_slow_calls_is_divided) {
              r.err);
   BOOST_TEST(fact(r.out, "on-cpu") == "0.190 s");
   BOOST_TEST(fact(r.out, "elapsed") == "none");
+  // The first sample in a call stands for time before it, too; that after the last is not counted.
+  Recording early;
+  early.calls_of("handle").enter({.time_ns = kStart + 100 * kMs});
+  early.add(kCpuId, 110, 40, 1).add(kCpuId, 150, 40, 1).add(kWaitId, 120, 30, kSleep);
+  early.leave({.time_ns = kStart + 180 * kMs});
+  const Result counted = fold(early, {"--event", "cpu", "--span", "handle"});
+  BOOST_TEST(counted.out.find(" 80000\n") != std::string::npos, counted.out);
+  BOOST_TEST(counted.err.find("outside") == std::string::npos, counted.err);
+  BOOST_TEST(fold(early, {"--event", "offcpu", "--span", "handle"})
+                 .err.ends_with("left out: 1 sample outside calls\n"));  // it began before: damage
   // Waits alone do not tell how long the call ran.
   const Result waits = fold(all, {"--event", "offcpu", "--longer", "50ms"});
   BOOST_TEST(

@@ -120,10 +120,13 @@ void SlowCalls::choose(const stream::Session& session) {
 
 void SlowCalls::hold(const stream::Sample& sample, std::string_view event,
                      const StackCount& counted) {
+  // A sample of CPU time stands for the time since the one before, also if that was before the
+  // call: the time after the last sample in a call compensates for that.
+  const std::uint64_t begin_ns = event == stream::kCpuEvent ? counted.end_ns : counted.begin_ns;
   std::uint64_t number = 0;
   spans_.for_each_open(sample.tid, [&](const stream::Span& span) {
     // A wait that started before the entry is damage.
-    if (span.function == function_ && counted.begin_ns >= span.begin_ns)
+    if (span.function == function_ && begin_ns >= span.begin_ns)
       number = span.number;
   });
   if (number == 0) {
