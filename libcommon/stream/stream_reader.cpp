@@ -350,16 +350,9 @@ std::optional<Record> StreamReader::note_if_not_expanded() {
 std::optional<Record> StreamReader::next_in_input() {
   for (;;) {
     const auto record = whole_record();
-    if (!record && damage_.empty() && has_parts_ && open_part())
+    if (!record && open_next_file())
       continue;
-    if (!record && open_segment())
-      continue;
-    if (record && record->is_segment_head()) {
-      if (skip_head(*record))
-        continue;
-      return record;
-    }
-    if (record && has_parts_ && record->type == kRecordFinishedRound)
+    if (record && is_skipped(*record))
       continue;
     if (!record || record->type != kRecordAuxtrace)
       return record;
@@ -369,6 +362,17 @@ std::optional<Record> StreamReader::next_in_input() {
       return std::nullopt;
     aux_bytes_ += bytes;
   }
+}
+
+bool StreamReader::open_next_file() {
+  return (damage_.empty() && has_parts_ && open_part()) || open_segment();
+}
+
+/// Is the record about the order of one file of several, or is it the head of a segment that goes
+/// on where the last one ended?
+bool StreamReader::is_skipped(const Record& record) {
+  return (has_parts_ && record.type == kRecordFinishedRound) ||
+         (record.is_segment_head() && skip_head(record));
 }
 
 /// Goes on with the next file of a folder.  Returns false after the last one, and notes damage if

@@ -120,6 +120,8 @@ class StreamReader {
   std::optional<Record> next_in_input();
   std::optional<Record> whole_record();
   std::optional<Record> note_if_not_expanded();
+  bool open_next_file();
+  bool is_skipped(const Record& record);
   bool open_part();
   bool open_segment();
   bool skip_head(const Record& record);

@@ -144,11 +144,18 @@ class SampleAnnotator {
   stream::RecordBuilder removed_, inserted_;
 };
 
+/// What a sample passes through.
+struct Parts {
+  symbolize::Annotator& annotator;
+  names::Resolver& resolver;
+  symbolize::CopiedStacks& stacks;
+  symbolize::TimeChoice& times;
+};
+
 /// Forwards every record, with symbols before the samples that need them.  Returns whether the
 /// input had symbols already.
-bool annotate_all(Session& session, stream::StreamWriter& writer, symbolize::Annotator& annotator,
-                  names::Resolver& resolver, symbolize::CopiedStacks& stacks,
-                  symbolize::TimeChoice& times) {
+bool annotate_all(Session& session, stream::StreamWriter& writer, const Parts& parts) {
+  const auto& [annotator, resolver, stacks, times] = parts;
   bool had_symbols = false;
   SampleAnnotator samples(annotator);
   while (const auto record = session.next()) {
@@ -247,7 +254,7 @@ int work(const CommandLine& line, Io& io) {
       writer, resolver,
       {.simplify_names = options.simplify_names, .tail_calls = options.tail_calls});
   symbolize::CopiedStacks stacks(session, resolver, options.may_continue);
-  const bool had_symbols = annotate_all(session, writer, annotator, resolver, stacks, times);
+  const bool had_symbols = annotate_all(session, writer, {annotator, resolver, stacks, times});
   progress.clear();
   const std::string damage = session.damage();
   if (damage.empty())
