@@ -15,6 +15,7 @@ COMMANDS = {
     "record": ("record", "record where CPU time goes, and draw a flame graph", "stackpipe"),
     "waits": ("waits", "the same, including the time that threads wait", "hotcold"),
     "heap": ("heap", "draw a program's peak memory, leaks and allocations", "malloctrace"),
+    "watch": ("watch.command", "keep the last minutes, and draw them when something went wrong", "stackpipe-watch"),
     "diff": ("diff", "show the differences between two profiles", "flamediff"),
     "top": ("top", "print the hottest functions", "stacktop"),
     "check": ("front", "report what can be recorded here, and what is missing", "pe-record"),
@@ -23,7 +24,7 @@ COMMANDS = {
     "help": ("front", "open the manual page of a command or a tool", "stackpipe"),
 }
 #: The other manual pages.
-PAGES = ("stackpipe", "pe-record", "offcpu", "malloctrace", "pe-symbolize", "stackfold", "flamesvg", "flamediff", "stacktop", "flamegraph",
+PAGES = ("stackpipe", "stackpipe-watch", "pe-record", "offcpu", "malloctrace", "pe-symbolize", "stackfold", "flamesvg", "flamediff", "stacktop", "flamegraph",
          "hotcold", "merge_fleet", "profile_run", "profile-push", "pe-stream", "folded", "sp_sigprof")
 OPTIONS = (HELP, VERSION)
 _LISTED = "".join(f"  {name:<9} {text}\n" for name, (_, text, _) in COMMANDS.items())

@@ -4,6 +4,7 @@ argparse is not strict enough: it parses a value that starts with "-" as an opti
 from 3.11 to 3.14.  The grammar is that of the tools: "--name VALUE", "--name=VALUE", "-n VALUE" and "-nVALUE", without
 abbreviations.  Operands may be anywhere before "--".
 """
+import re
 from typing import Callable, NamedTuple, Sequence
 
 from stackpipe.messages import UsageError
@@ -80,6 +81,34 @@ def read(options: Sequence[Option], arguments: Sequence[str], check: Callable[[s
         if option in (HELP, VERSION):  # the rest is ignored
             break
     return CommandLine(values, operands, None)
+
+
+def read_bytes(name: str, text: str) -> int:
+    """Parses a number of bytes; K, M and G are powers of 1024.  Raises UsageError."""
+    match = re.fullmatch(r"([0-9]{1,15})([KMG]?)", text, re.ASCII | re.IGNORECASE)
+    count = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
+    if not 0 < count <= 1 << 40:
+        raise UsageError(f"--{name}: not a number of bytes up to 1024G, such as 256M: '{text}'")
+    return count
+
+
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+
+
+def read_seconds(name: str, text: str, least: float = 0.001, most: float = 86400) -> float:
+    """Parses a time such as 500ms, 30s or 10m.  Raises UsageError."""
+    match = re.fullmatch(r"([0-9]{1,9})(ms|s|m|h)", text, re.ASCII)
+    seconds = int(match[1]) * _UNITS[match[2]] if match else -1
+    if not least <= seconds <= most:
+        raise UsageError(f"--{name}: not a time from {text_of_seconds(least)} to {text_of_seconds(most)}: '{text}'")
+    return seconds
+
+
+def text_of_seconds(seconds: float) -> str:
+    """Formats a time as read_seconds() reads it; fractions of a millisecond are lost."""
+    whole = round(seconds * 1000)
+    unit, factor = next((unit, factor) for unit, factor in (("h", 3600000), ("m", 60000), ("s", 1000), ("ms", 1)) if whole % factor == 0 and whole or factor == 1)
+    return f"{whole // factor}{unit}"
 
 
 def describe(options: Sequence[Option]) -> str:

@@ -88,14 +88,15 @@ class Recording(NamedTuple):
     is_over_time: bool = False  #: the command was interrupted for that
 
 
-def start(tools: pipeline.Tools, command: Sequence[str], *, as_user: bool = False, **more) -> Recorder:
-    """Starts a recorder.  It ends with us if we are killed, and gives neither the variable nor the pipe to its command."""
+def start(tools: pipeline.Tools, command: Sequence[str], *, as_user: bool = False, descriptors: Sequence[int] = (), **more) -> Recorder:
+    """Starts a recorder.  It ends with us if we are killed, and gives neither the variable nor the pipe to its command.  It also gets
+    these descriptors."""
     reading, writing = os.pipe()
     try:
         os.set_inheritable(writing, True)  # for as_user, which leaves descriptors open
         words = ["setpriv", "--pdeathsig", "TERM", "--", tools.find(command[0]), "--summary", str(writing), *command[1:]]
         return Recorder(tools.start(words, as_user=as_user, variables={"STACKPIPE_OPTIONS": " ".join(tools.options)},
-                                    pass_fds=() if as_user else (writing,), **more), reading)
+                                    pass_fds=() if as_user else (writing, *descriptors), **more), reading)
     except Failure:
         os.close(reading)
         raise

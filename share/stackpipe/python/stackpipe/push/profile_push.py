@@ -12,7 +12,7 @@ from stackpipe import pipeline
 from stackpipe.command import read_options
 from stackpipe.push.ingest import Answer, Backoff, Server, Token, ingest_url, judge, read_token
 from stackpipe.messages import Failure, UsageError, count_of, say
-from stackpipe.options import HELP, VERSION, CommandLine, Option
+from stackpipe.options import HELP, VERSION, CommandLine, Option, read_bytes
 from stackpipe.push.spool import LAST_TIME_MS, MOST_PROFILE_BYTES, Counts, Outbox, Profile, Spool, SpoolName
 
 NAME = "profile-push"
@@ -100,15 +100,6 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     if isinstance(request, Send):
         return send(folder, limit_bytes, request)
     return put(folder, limit_bytes, request, operands[0])
-
-
-def read_bytes(name: str, text: str) -> int:
-    """Parses a number of bytes; K, M and G are powers of 1024.  Raises UsageError."""
-    match = re.fullmatch(r"([0-9]{1,15})([KMG]?)", text, re.ASCII | re.IGNORECASE)
-    count = int(match[1]) << 10 * " KMG".index(match[2].upper() or " ") if match else 0
-    if not 0 < count <= 1 << 40:
-        raise UsageError(f"--{name}: not a number of bytes up to 1024G, such as 256M: '{text}'")
-    return count
 
 
 def read_ms(line: CommandLine, name: str, most_ms: int, otherwise_ms: int) -> int:
