@@ -33,6 +33,10 @@ done
 for file in doc/stackpipe/README.md.gz doc/stackpipe/docs/tutorial.md.gz doc/stackpipe/docs/orders.svg stackpipe/examples/orders.cpp; do
   [ -s "/usr/share/$file" ] || fail "no $file"
 done
+# The unit is there, and nothing has enabled it.
+dpkg -L stackpipe | grep -qE '^(/usr)?/lib/systemd/system/stackpipe-watch@\.service$' || fail 'no unit'
+enabled=$(find /etc/systemd/system -name 'stackpipe-watch@*' 2>/dev/null)
+[ -z "$enabled" ] || fail "enabled: $enabled"
 for link in /usr/libexec/stackpipe/compat/*.pl; do [ -x "$link" ] || fail "$link leads nowhere"; done
 
 # With what the packages depend on, and no more.

@@ -127,7 +127,7 @@ class Store(Folder):
             with open(opened.path_of(f"segments/{name}"), "wb") as file:
                 file.write(bytes(size))
             os.utime(opened.path_of(f"segments/{name}"), (time, time))
-        self.assertEqual(opened.kept(), store.Kept(12, 100))
+        self.assertEqual(opened.kept(), store.Kept(12, 100, "0000000002.pe"))
         opened.close()
 
 

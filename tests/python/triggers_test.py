@@ -11,6 +11,7 @@ from stackpipe.watch import command, processes, triggers, watched
 from stackpipe.watch.processes import TICKS, Process, Thread
 
 TOOLS = pipeline.Tools("/nowhere", dict(os.environ))
+TOOLS.hears_keys = False
 
 
 def line(*words):
@@ -135,7 +136,7 @@ class Command(unittest.TestCase):
         """Returns what the trigger tells when the command has ended."""
         trigger = triggers.Command(text, TOOLS)
         trigger.check()
-        trigger._process.wait()
+        os.waitid(os.P_PID, trigger._process.pid, os.WEXITED | os.WNOWAIT)
         return trigger.check()
 
     def test_a_command_that_fails(self):

@@ -8,7 +8,7 @@ import unittest.mock
 
 from stackpipe import options, pipeline
 from stackpipe.messages import Failure, UsageError
-from stackpipe.watch import command, draw, dumps, store, triggers, watched, watching
+from stackpipe.watch import command, draw, dumps, triggers, watched, watching
 from stackpipe.watch.keeper import Plan
 from stackpipe.watch.watching import Settings
 from watched_test import RECORDER, until

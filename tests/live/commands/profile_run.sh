@@ -209,7 +209,7 @@ printf 'workload;other 5000\nworkload;work 5000\n' >"$dir/v/watch/2001-01-01T00Z
 other=$!
 pr watch --output "$dir/v" --pid $other --rate 997 --interval 1 --duration 1 2>"$dir/grown" || fail "watch: $(cat "$dir/grown")"
 kill $other
-has 'watch, growth' 'profile_run: alert: growth: ' "$dir/grown"
+has 'watch, growth' ' alert: growth: ' "$dir/grown"
 expect 'alerts for an hour' 1 "$(grep -c alert: "$dir/grown")"
 [ ! -e "$dir/w/watch/2001-01-01T00Z.folded" ] || fail 'the oldest hour is kept'
 at_least 'hours kept' 2 ${#hours[@]}
@@ -217,7 +217,7 @@ within 'watched share' 50 "$(share ';work;fifty' "${hours[-1]}")" 12
 has watch 'alert: fifty: ' "$dir/err"
 hasnt watch 'alert: thirty: ' "$dir/err"
 expect 'a limit of no function is told once' 1 "$(grep -c -e '--limit no_such=20%: no function has this name so far' "$dir/err")"
-# The recorder prints the same message in every interval.
+# The recorder prints its messages once: it records all intervals.
 mkdir "$dir/bin"
 printf '#!/bin/sh\necho "pe-record: $$ processes could not be read" >&2\nexec "%s" "$@"\n' "$(command -v pe-record)" >"$dir/bin/pe-record"
 chmod +x "$dir/bin/pe-record"
@@ -230,7 +230,7 @@ PATH=$dir/broken:$PATH pr watch --output "$dir/x" --pid $$ --interval 0.2 --dura
 has 'watch that cannot fold' 'No space left on device' "$dir/err"
 has 'watch that cannot fold' 'could not be folded' "$dir/err"
 expect 'half a chunk' '' "$(cat "$dir"/x/watch/*.folded 2>/dev/null)"
-expect 'a message of every look' 1 "$(grep -c 'could not be read' "$dir/again")"
+expect 'a message of the recorder' 1 "$(grep -c 'could not be read' "$dir/again")"
 expect 'what an alert gets' 'first fifty 20' "$(awk 'NR == 1 || NR == 2 || NR == 4' "$dir/alarm.log" | paste -sd' ')"
 
 # Records the bytes that a program allocates, until it ends.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # watch sends to a server the same profiles that it keeps.  A server that hangs does not stop the recording;
-# the next watch sends the profiles that this server did not accept.
+# the next watch sends the profiles that this server did not accept.  A watch that could send none has status 1.
 # shellcheck disable=SC2016 # conditions are expanded each time that they are looked at
 . "$(dirname "$0")/../lib.sh"
 here=$(dirname "$(readlink -f "$0")")
@@ -17,10 +17,11 @@ begin_watch() {  # OUTPUT [OPTION]...
   "$PE_SCRIPTS/profile_run" watch --output "$1" --pid $target --rate 499 --interval 0.5 --push "$url" "${@:2}" 2>err &
   watch=$!
 }
-end_watch() {  # CONDITION
+end_watch() {  # CONDITION [STATUS]
   await "$1"
   kill $watch
-  wait $watch || fail "watch: $(cat err)"
+  wait $watch; status=$?
+  expect "watch: status; $(cat err)" "${2:-0}" $status
 }
 senders() { pgrep -P $watch -f 'profile-push .*--follow$'; }  # not those that only check options or spool a profile
 files() { find "$1" -name "$2" 2>/dev/null | wc -l; }  # FOLDER PATTERN
@@ -56,7 +57,8 @@ expect 'left in the spool' 0 "$(files w/watch/spool '*.gz')"
 # The server hangs: watch still keeps the recorded profiles, and they wait in the spool.
 mode taken hang
 begin_watch v --spool-size 1M
-end_watch '[ "$(files v/watch/spool "*.gz")" -ge 3 ]'
+end_watch '[ "$(files v/watch/spool "*.gz")" -ge 3 ]' 1
+has 'nothing was sent' 'watch: no profile was sent' err
 waiting=$(files v/watch/spool '*.gz')
 has 'what waits' "profile-push: 0 profiles sent; $waiting profiles not sent yet, in v/watch/spool: the next run sends them" err
 rm -f taken/*.gz taken/*.query
@@ -82,7 +84,6 @@ kill -9 $watch
 await "! kill -0 $sender 2>/dev/null"
 wait $watch 2>/dev/null
 pr watch --output u --pid $target --rate 499 --interval 0.5 --duration 0.5 --push "$url" 2>err || fail "after it was killed: $(cat err)"
-has 'after it was killed' 'an earlier watch was killed' err
 expect 'what the killed one left' '' "$(find u/watch -name '.chunk-*')"
 
 # Wrong options are reported before the recording starts.

@@ -83,7 +83,7 @@ done
 for shift in $day -$day; do
   began=$(uptime_cs)
   begin_watch "d$shift" --duration 2
-  await_files "d$shift/watch/.chunk-*/chunk.pe" 1
+  await_files "d$shift/watch/segments/*.pe" 1
   set_clock "$shift"
   wait $watcher; expect "--duration, $shift s: status" 0 $?
   at_least "--duration, $shift s: hundredths of a second" 200 $(($(uptime_cs) - began))
@@ -95,7 +95,7 @@ mkdir -p b/watch
 for hour in 2001-01-01T00 2099-01-01T00 2099-01-01T01; do echo 'a 1' >"b/watch/${hour}Z.folded"; done
 begin_watch b --duration 0.3 --keep 3
 wait $watcher; expect 'set back: status' 0 $?
-expect 'set back: lines that say so' 1 "$(grep -c 'profile_run: watch: the clock was set back: files of future hours, from b/watch/2099-01-01T00Z.folded on' err)"
+expect 'set back: lines that say so' 1 "$(grep -c ' watch: the clock was set back: files of future hours, from b/watch/2099-01-01T00Z.folded on' err)"
 expect 'set back: the first of the hours to come goes' '2001-01-01T00Z.folded 2099-01-01T01Z.folded' \
   "$(cd b/watch && echo 2001* 2099*)"
 at_least 'set back: what was recorded now' 1 "$(weight b/watch/2[0-9][1-8]*.folded)"

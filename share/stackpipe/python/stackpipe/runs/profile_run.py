@@ -35,7 +35,7 @@ CLOSING = "A RUN is a name in --output, a folder, latest or previous.\n"
 OPTIONS = (
     Option("output", "o", "DIR", "the folder of the runs (default profiles)"),
     Option("workload", "", "TEXT", "the program and its arguments, split at blanks; or give them after --"),
-    Option("pid", "p", "PID", "record this process"),
+    Option("pid", "p", "PID", "record this process; watch: or all of this name, also when they start again"),
     Option("duration", "d", "S", "stop after S seconds, and end the program with SIGTERM (default for a program: when it ends; "
            "for a process: as the mode says)"),
     Option("freq", "F", "HZ", "samples per second and CPU (default for a program 997, for a process as the mode says, for watch 1)",
@@ -57,6 +57,7 @@ OPTIONS = (
     Option("summary", "", "FILE", "ci: append the summary to FILE instead"),
     Option("interval", "", "S", "watch: seconds between checks (default 60)"),
     Option("keep", "", "N", "watch: number of hours to keep (default 168)"),
+    Option("keep-size", "", "SIZE", "watch: disk space for these hours (default 1G)"),
     Option("limit", "", "FN=N%", "watch: raise an alert if FN's share exceeds N percent", repeats=True),
     Option("alert", "", "TEXT", "watch: the program to run for an alert, split at blanks"),
     Option("push", "", "URL", "watch: send profiles to this server, such as Pyroscope"),
@@ -72,7 +73,7 @@ OPTIONS = (
 )
 #: Options that only some commands have.
 ONLY_WITH = {"work": ("capture", "ci"), "no-strip": ("ci", "diff", "trend"), "runs": ("ci",), "shares": ("ci",), "baseline-workload": ("ci",),
-             "freq": ("capture", "ci", "watch"), **dict.fromkeys(("interval", "keep", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
+             "freq": ("capture", "ci", "watch"), **dict.fromkeys(("interval", "keep", "keep-size", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
                               "token-file", "ca-file", "spool-size", "insecure-http"), ("watch",))}
 _COUNT = "0|[1-9][0-9]{0,8}"
 _DECIMAL = r"[0-9]{1,9}(\.[0-9]{1,9})?"
@@ -84,6 +85,7 @@ FORMS = {"pid": (_COUNT, "a process"), "duration": (_DECIMAL, "a number of secon
          "keep": (_COUNT, "a number of hours"), "limit": (r"(?s:.+)=[0-9]{1,3}(\.[0-9]{1,9})?%?", "FUNCTION=PERCENT"),
          "output": ("(?s:.+)", "a folder"), "push": ("(?s:.+)", "a server"), "workload": (r"(?s:.*[^ \t].*)", "a program"),
          "baseline-workload": (r"(?s:.*[^ \t].*)", "a program")}
+_WATCHED = (r"[^/,\0\n]+", "a process, or the name of one")  #: what watch accepts for --pid
 #: The character classes of POSIX, so that users can write regular expressions as for grep -E.
 _CLASSES = {"alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": " \\t", "digit": "0-9", "lower": "a-z", "punct": "!-/:-@\\[-`{-~",
             "space": "\\s", "upper": "A-Z", "xdigit": "0-9a-fA-F"}
@@ -162,7 +164,7 @@ def check_value(command: str, name: str, value: str) -> None:
             compile_regex(value)
         except re.error:
             raise UsageError(f"--work: not a regular expression: '{value}'") from None
-    form, what = FORMS.get(name, ("(?s:.*)", ""))
+    form, what = _WATCHED if (command, name) == ("watch", "pid") else FORMS.get(name, ("(?s:.*)", ""))
     if not re.fullmatch(form, value):
         raise UsageError(f"--{name}: not {what}: '{value}'")
 

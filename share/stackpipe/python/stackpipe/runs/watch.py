@@ -1,44 +1,38 @@
 """profile_run watch: profiles continuously.  Writes a folded file an hour, removes the oldest, raises alerts, and can send
 profiles to a server.
 
-profile-push sends from a spool folder in parallel; the recording never waits for it.
+The recorder of `stackpipe watch` records without end into a folder of segments.  Every interval, their samples since the last one are
+added to the file of the hour, so no sample is between two intervals.  profile-push sends from a spool folder in parallel; the recording
+never waits for it.
 """
-import fcntl
+import contextlib
+import math
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
 import time
 from typing import Callable
 
-from stackpipe import files, pipeline, recorder
-from stackpipe.messages import Failure, UsageError, say, text_of
-from stackpipe.runs.profile_run import Settings, need, path_of, words_of
-from stackpipe.runs.store import find_run, must_count_alike
-from stackpipe.runs.trend import Reader, share_of
+from stackpipe import files, pipeline
+from stackpipe.messages import Failure, UsageError, text_of
+from stackpipe.options import read_bytes
+from stackpipe.push.spool import Spool
+from stackpipe.runs.hours import Alerts, Hours
+from stackpipe.runs.profile_run import Settings, need, path_of
+from stackpipe.watch import draw, log, store
+from stackpipe.watch.command import signals
+from stackpipe.watch.dumps import LATE_S
+from stackpipe.watch.keeper import Keeper, Plan
+from stackpipe.watch.watched import Watched
 
-_HOUR_FILE = re.compile(r"[0-9]{4}-.*Z\.folded", re.DOTALL)
 _PUSH_OPTIONS = ("push-name", "push-label", "push-tenant", "token-file", "ca-file", "spool-size", "insecure-http")
-
-
-class Once:
-    """Prints a repeated message only once.  Messages that differ only in numbers count as the same."""
-
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-
-    def say(self, text: str) -> None:
-        """Prints a message, unless it is a repetition."""
-        key = re.sub("[0-9]", "", text)
-        if key not in self._said:
-            self._said.add(key)
-            say(text)
-
-    def forward(self, said: str) -> None:
-        """Forwards the messages of a tool, without repetitions."""
-        for line in said.splitlines():
-            self.say(line)
+_SHORTEST_KEEP_S = 600  #: segments are kept at least so long
+_LOOK_S = 1.0  #: between two looks at the target
+_POSITION = "position.json"
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Push:
@@ -55,7 +49,9 @@ class Push:
         self._send += [f"--{name}={path_of(line.last(name))}" for name in ("token-file", "ca-file") if line.has(name)]
         self._send += [f"--tenant={line.last('push-tenant')}"] * line.has("push-tenant")
         self._send += ["--insecure-http"] * line.has("insecure-http")
-        self._unspooled = 0
+        self._unspooled = self._spooled = 0
+        self._spool = Spool(f"{folder}/spool", read_bytes("spool-size", line.last("spool-size", "256M")))
+        self._before = self._spool.counts()
         # Check the arguments of both before recording starts.
         for command in (self._put, self._send):
             status = tools.pipe([[*command, "--dry-run"]], stdin=subprocess.DEVNULL)[0]
@@ -73,31 +69,37 @@ class Push:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def put(self, named: str, began: float, ended: float, once: Once) -> None:
-        """Puts the profile of a stream with symbols into the spool, with its start and end time."""
-        fold = self._tools.start(["stackfold", "--to", "pprof", "--", named], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    def put(self, named: str, span: str, began: float, ended: float, once: log.Once) -> None:
+        """Puts the profile of a time of a stream with symbols into the spool, with its start and end time."""
+        fold = self._tools.start(["stackfold", "--to", "pprof", "--time", span, "--", named], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         put = self._tools.start([*self._put, "--from", f"{began:.3f}", "--until", f"{ended:.3f}"], stdin=fold.stdout,
                                 stderr=subprocess.PIPE)
         fold.stdout.close()
         once.forward(text_of(put.communicate()[1]))
         fold.wait()
-        self._unspooled += pipeline.wait_for(put) != 0
+        is_put = pipeline.wait_for(put) == 0
+        self._spooled += is_put
+        self._unspooled += not is_put
         if self._sender.poll() is not None:
             self._sender.stdin.close()
             self._start()
 
-    def end(self) -> None:
-        """Ends the sender, which reports its result, and reports profiles that were not sent or not put into the spool."""
+    def end(self) -> bool:
+        """Ends the sender, which reports its result, and reports profiles that were not sent or not put into the spool.  Returns False
+        if there were profiles, and none was sent."""
         self._sender.stdin.close()
         status = pipeline.wait_for(self._sender)
         if status:
-            say(f"--push: not everything was sent (profile-push: exit status {status})")
+            log.say(f"--push: not everything was sent (profile-push: exit status {status})")
         if self._unspooled:
-            say(f"--push: {self._unspooled} of the profiles could not be put into the spool")
+            log.say(f"--push: {self._unspooled} of the profiles could not be put into the spool")
+        return self._spool.counts().since(self._before)["sent"] > 0 or not self._spooled + self._unspooled
 
 
 def name_of(pid: str) -> str:
     """Returns the default application name for Pyroscope: the process's name."""
+    if not pid.isdecimal():
+        return re.sub(r"[^A-Za-z0-9_./-]", "_", pid) or "stackpipe"
     try:
         with open(f"/proc/{pid}/comm", "rb") as file:
             name = text_of(file.read()).rstrip("\n")
@@ -106,68 +108,78 @@ def name_of(pid: str) -> str:
     return re.sub(r"[^A-Za-z0-9_./-]", "_", name) or "stackpipe"
 
 
-def hours_of(folder: str) -> list[str]:
-    """Returns the hourly files, sorted by name."""
-    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if _HOUR_FILE.fullmatch(name))
+def reason_of(failure: Failure | OSError) -> str:
+    """Returns what failed, without an error number."""
+    if isinstance(failure, Failure):
+        return str(failure)
+    return f"{failure.filename}: {failure.strerror}" if failure.filename else failure.strerror or str(failure)
 
 
-class Watch:
-    """Watches a process, or the whole system."""
+def has_stacks(folded: str) -> bool:
+    """Does folded text have more than facts?"""
+    with open(folded, "rb") as file:
+        return any(not line.startswith(b"#") for line in file)
 
-    def __init__(self, settings: Settings, folder: str, opened: str, scratch: str, tools: pipeline.Tools):
-        """`opened` is the open folder (files.open_folder), `folder` its name for users."""
-        self._settings, self._name, self._folder, self._tools = settings, folder, opened, tools
+
+class Intervals:
+    """Takes the samples of one interval after the other from the segments.
+
+    The file position.json has the last time, on the clock of recordings, that is in an hourly file.  After a watch that was killed, the
+    next one continues there.
+    """
+
+    def __init__(self, folder: store.Store, scratch: str, tools: pipeline.Tools, keep_s: float):
+        self._store, self._tools, self._keep_s = folder, tools, keep_s
         self._chunk = os.path.join(scratch, "chunk")
-        self._once = Once()
-        self._alerted: set[tuple[str, str]] = set()
-        self._baseline = ""
-        self.missing = 0  #: intervals that could not be folded
-        if baseline := settings.line.last("baseline"):
-            run = find_run(settings.output, baseline, "--baseline")
-            must_count_alike("--baseline", run, "samples")
-            self._baseline = run.stacks
+        self._once = log.Once()
+        self.folded = 0  #: intervals that are in hourly files
+        self.missing = 0  #: intervals that could not be folded in time
+        self.is_behind = False  #: the last call failed
+        with open(_BOOT_ID, encoding="ascii") as file:
+            self._boot = file.read().strip()
+        now, known = time.monotonic(), folder.read(_POSITION)
+        begin = known.get("us")
+        is_valid = known.get("boot") == self._boot and isinstance(begin, int) and 0 <= begin <= now * 1e6
+        self._begin_us = max(begin, int((now - keep_s) * 1e6)) if is_valid else int(now * 1e6)
 
-    def _shown(self, hour: str) -> str:
-        """Returns the name of an hourly file for users."""
-        return os.path.join(self._name, os.path.basename(hour))
-
-    def look(self, push: Push | None) -> None:
-        """Records one interval, adds it to the file of the hour, and checks that file for alerts."""
-        hour = os.path.join(self._folder, time.strftime("%Y-%m-%dT%HZ.folded", time.gmtime()))
-        took = self._record()
-        ended = time.time()  # the clock may have been set during the recording
-        if not self._fold():
+    def fold(self, end: float, hours: Hours, push: Push | None) -> str:
+        """Adds the samples up to this time to the file of the hour, and returns its path; empty if they stay for the next call, because
+        of a failure, which is reported."""
+        end_us = int(end * 1e6)
+        if end_us <= self._begin_us or not os.path.isdir(self._store.path_of(store.SEGMENTS)):
+            return ""
+        span = draw.range_of((self._begin_us + 1) / 1e6, end_us / 1e6)
+        ahead = time.time() - time.monotonic()
+        self.is_behind = True
+        try:
+            if self._make_chunk(span):
+                hour = hours.add(self._chunk, ahead + self._begin_us / 1e6)
+                self.folded += 1
+                began_us, self._begin_us, self.is_behind = self._begin_us, end_us, False
+                self._finish(hour, hours)
+                if push and has_stacks(self._chunk):
+                    push.put(f"{self._chunk}.named", span, ahead + began_us / 1e6, ahead + end_us / 1e6, self._once)
+                return hour
+        except (Failure, OSError) as failure:
+            self._once.say(f"watch: {reason_of(failure)}")
+        if end_us - self._begin_us > self._keep_s * 1e6:
             self.missing += 1
-            return
-        if push and os.path.getsize(self._chunk):
-            push.put(f"{self._chunk}.named", ended - took, ended, self._once)
-        self._add_chunk(hour)
-        self._remove_oldest(hour)
-        self._check_limits(hour)
-        self._check_growth(hour)
+            self._begin_us = end_us
+        return ""
 
-    def _record(self) -> float:
-        """Records one interval.  Returns its duration, by a clock that cannot be set."""
-        line, stream = self._settings.line, f"{self._chunk}.pe"
-        target = ["-p", self._settings.pid] if self._settings.pid else ["-a"]
-        began = time.clock_gettime(time.CLOCK_BOOTTIME)
-        command = ["pe-record", "-q", "-F", line.last("freq", "1"), "-d", line.last("interval", "60"), "-o", stream, *target]
-        recording = recorder.start(self._tools, command, stderr=subprocess.PIPE)
-        said = text_of(recording.process.communicate()[1]).splitlines()
-        took = time.clock_gettime(time.CLOCK_BOOTTIME) - began
-        status = pipeline.wait_for(recording.process)
-        # An interval in which nothing ran is not a failure.
-        is_failure = status and not recording.summary.is_empty
-        self._once.forward("\n".join(said if is_failure else recording.summary.without_text(said)))
-        if is_failure:
-            why = "" if said else files.why_not_written(os.path.dirname(self._chunk))
-            raise Failure(f"pe-record: exit status {status}{why}")
-        return took
+    def _finish(self, hour: str, hours: Hours) -> None:
+        """The samples are in the file; failures from now on are no reason to add them again."""
+        try:
+            self._store.write(_POSITION, {"boot": self._boot, "us": self._begin_us})
+            hours.remove_oldest(hour)
+        except (Failure, OSError) as failure:
+            self._once.say(f"watch: {reason_of(failure)}")
 
-    def _fold(self) -> bool:
-        """Symbolizes and folds the interval; on failure, reports it and returns False."""
+    def _make_chunk(self, span: str) -> bool:
+        """Symbolizes and folds the time; on failure, reports it and returns False."""
         named = f"{self._chunk}.named"
-        for command, path in ((["pe-symbolize", f"{self._chunk}.pe"], named), (["stackfold", "--annotate", "--", named], self._chunk)):
+        for command, path in ((["pe-symbolize", "--time", span, self._store.path_of(store.SEGMENTS)], named),
+                              (["stackfold", "--annotate", "--time", span, "--", named], self._chunk)):
             if os.path.lexists(path):
                 os.unlink(path)
             with files.create(path) as out:
@@ -178,151 +190,133 @@ class Watch:
                 return False
         return True
 
-    def _add_chunk(self, hour: str) -> None:
+
+def open_folder(output: str) -> store.Store:
+    """Opens the folder of the watch, creates it if needed, and locks it: two watches in it would overwrite each other's files.  Others may
+    no longer enter it, as those of earlier versions.  Raises Failure."""
+    path = os.path.join(output, "watch")
+    try:
+        os.makedirs(path, 0o700, exist_ok=True)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            if os.path.islink(hour) or not os.path.isfile(hour):
-                os.rename(self._chunk, hour)
-                return
-            with files.Draft(hour) as draft:
-                if self._tools.pipe([["stackfold", "--", hour, self._chunk]], stdout=draft.file) == [0]:
-                    draft.keep()
-                    return
-        except OSError as error:
-            raise Failure(f"{self._shown(hour)}: {error.strerror}") from None
-        raise Failure(f"{self._shown(hour)}: cannot be written")
-
-    def _remove_oldest(self, hour: str) -> None:
-        """Removes the oldest files, but never the current one.  Files of future hours were written before the clock was set
-        back, so they count as the oldest."""
-        keep = int(self._settings.line.last("keep", "168"))
-        hours = hours_of(self._folder)
-        to_come = [file for file in hours if file > hour]
-        if to_come and keep:
-            self._once.say(f"watch: the clock was set back: files of future hours, from {self._shown(to_come[0])} on, count as the oldest")
-        ordered = to_come + [file for file in hours if file <= hour]
-        for file in ordered[:max(len(ordered) - keep, 0)] if keep else []:
-            os.unlink(file)
-
-    def _check_limits(self, hour: str) -> None:
-        for limit in self._settings.line.values.get("limit", []):
-            function, _, most = limit.removesuffix("%").rpartition("=")
-            share = share_of(function, hour, Reader(self._tools))
-            if share and not share.is_found:
-                self._once.say(f"--limit {function}={most}%: no function has this name so far")
-            elif share and share.total_percent > float(most):
-                told = f"{share.total_percent:.2f}"
-                self._alert(function, told, most, hour, f"{told} % of the samples, the limit is {most} %")
-
-    def _check_growth(self, hour: str) -> None:
-        """Alerts if a function grew beyond noise, since the hour before or against a baseline."""
-        earlier = [file for file in hours_of(self._folder) if file < hour]
-        before = self._baseline or (earlier[-1] if earlier else "")
-        if not before:
-            return
-        try:
-            process = self._tools.start(["flamediff", "--text", "--top", "1", "--fail-over", self._settings.fail_over, "--", before, hour],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        except Failure:  # flamediff is not installed
-            return
-        said = text_of(process.communicate()[1])
-        if pipeline.wait_for(process) == 3:
-            grown = next((line for line in said.splitlines() if " grew from " in line), "")
-            grown = grown.removeprefix("flamediff: --fail-over: ")
-            # The name of a function may start with "-", which a program could parse as an option.
-            self._alert("growth", f"function {grown}", self._settings.fail_over, hour, grown)
-
-    def _alert(self, subject: str, told: str, limit: str, hour: str, why: str) -> None:
-        """Reports an alert once for each file and function, on standard error and to the user's program.  The program gets
-        the function, its share, the limit and the file as arguments, without a shell."""
-        if (hour, subject) in self._alerted:
-            return
-        self._alerted.add((hour, subject))
-        say(f"alert: {subject}: {why}, in {self._shown(hour)}")
-        program = words_of(self._settings.line.last("alert"))
-        if not program:
-            return
-        try:
-            path = self._tools.find(program[0]) if "/" not in program[0] else program[0]
-            status = pipeline.wait_for(self._tools.start([path, *program[1:], subject, told, limit, self._shown(hour)], as_user=True))
-        except Failure as failure:
-            say(str(failure))
-            status = 127
-        if status:
-            say(f"--alert: {program[0]}: exit status {status}")
-
-
-def open_locked(folder: str) -> str:
-    """Opens the folder (files.open_folder) and locks it: two watches in it would overwrite each other's files.  Raises Failure."""
-    opened = files.open_folder(folder)
-    try:  # the lock lasts as long as the process
-        fcntl.flock(os.open(opened, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise Failure(f"{folder}: another profile_run is watching here; give one of them another --output") from None
+            os.fchmod(descriptor, 0o700)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise Failure(f"{path}: cannot be made: {error.strerror}") from None
+    opened = store.Store(path)
+    try:
+        opened.lock()
+    except Failure:
+        opened.close()
+        raise Failure(f"{path}: another profile_run is watching here; give one of them another --output") from None
     return opened
 
 
 def remove_left_chunks(opened: str) -> None:
     """Removes the chunks of a killed watch.  We hold the lock, so no other process writes them."""
-    for entry in list(os.scandir(opened)):
-        if entry.name.startswith(".chunk-") and entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
-            say("watch: an earlier watch was killed; the samples that it had not yet added are lost")
+    with os.scandir(opened) as found:
+        left = [entry.path for entry in found if entry.name.startswith(".chunk-") and entry.is_dir(follow_symlinks=False)]
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
 
 
-def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
-    """Watches until --duration is over, the process has ended, or a signal arrives."""
+def read_target(settings: Settings) -> Watched:
+    """Returns the target; raises UsageError or Failure."""
     line = settings.line
-    need(tools, "pe-record", "watch")
     if line.has("workload") or line.command is not None:
         raise UsageError("watch: watches the whole system, or --pid")
     if line.last("mode", "system") != "system":
         raise UsageError("watch: has no modes")
     if not line.has("push") and any(line.has(name) for name in _PUSH_OPTIONS):
         raise UsageError("watch: options for sending profiles need --push")
-    folder = os.path.join(settings.output, "watch")
+    watched = Watched("pid" if settings.pid.isdecimal() else "name", settings.pid) if settings.pid else Watched("all", "machine")
+    watched.look()
+    if watched.is_over:
+        raise Failure(f"watch: no process {settings.pid}")
+    return watched
+
+
+def run_watch(settings: Settings, tools: pipeline.Tools) -> int:
+    """Watches until --duration is over, the process has ended, or a signal arrives."""
+    need(tools, "pe-record", "watch")
+    watched = read_target(settings)
+    folder = open_folder(settings.output)
+    scratch, push, failures = "", None, []
     try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise Failure(f"{folder}: cannot be made: {error.strerror}") from None
-    opened = open_locked(folder)
-    remove_left_chunks(opened)
-    scratch, push = "", None
-    stopped: list[int] = []
-    try:
-        scratch = files.temporary_folder(opened, ".chunk-")
-        watch = Watch(settings, folder, opened, scratch, tools)
-        pipeline.on_stop(lambda number, frame: stopped.append(number))
-        push = Push(settings, folder, tools) if line.has("push") else None
-        watch_on(settings, lambda: watch.look(push), lambda: bool(stopped))
-        say(f"wrote to {folder}")
+        remove_left_chunks(folder.folder)
+        scratch = files.temporary_folder(folder.folder, ".chunk-")
+        hours = Hours(settings, folder.path, folder.folder, tools)
+        alerts = Alerts(settings, hours, folder.folder, tools)
+        tools.hears_keys = False  # Ctrl-C ends the watch, which ends the recorder and then folds
+        with signals() as (waking, arrived):
+            push = Push(settings, folder.path, tools) if settings.line.has("push") else None
+            keep_s = max(_SHORTEST_KEEP_S, math.ceil(2 * interval_of(settings)))
+            intervals = Intervals(folder, scratch, tools, keep_s)
+            keeper = Keeper(tools, watched, Plan(options=["-F", settings.line.last("freq", "1"), "--keep", f"{keep_s}s"]), lambda: folder.make(store.SEGMENTS))
+            loop = Loop(settings, watched, keeper, folder, lambda end: (hour := intervals.fold(end, hours, push)) and alerts.check(hour))
+            try:
+                loop.run(waking, arrived)
+            finally:
+                keeper.end_recorder()
+            loop.fold(time.monotonic())
+            log.say(f"wrote to {folder.path}")
+            if keeper.problem and not intervals.folded:
+                failures.append(f"watch: nothing was recorded: {keeper.problem}")
+            if intervals.missing or intervals.is_behind:
+                failures.append("watch: samples could not be folded" + (" and are missing" if intervals.missing else "; the next watch does so if it starts soon"))
     finally:
-        if push:
-            push.end()
+        if push and not push.end():
+            failures.append("watch: no profile was sent")
         if scratch:
             files.remove_folder(scratch)
-    if watch.missing:
-        raise Failure(f"watch: {watch.missing} intervals could not be folded and are missing")
+        folder.close()
+    if failures:
+        raise Failure("; ".join(failures))
     return 0
 
 
-def watch_on(settings: Settings, look: Callable[[], None], is_stopped: Callable[[], bool]) -> None:
-    """Calls `look` until the time is over, the process has ended, or a signal has arrived."""
-    limit = settings.line.last("duration")
-    end = time.clock_gettime(time.CLOCK_BOOTTIME) + float(limit) if limit else None
-    while not is_stopped():
-        look()
-        if settings.pid and not is_there(settings.pid):
-            return
-        if end is not None and time.clock_gettime(time.CLOCK_BOOTTIME) >= end:
-            return
+def interval_of(settings: Settings) -> float:
+    """Returns the seconds between two checks."""
+    return float(settings.line.last("interval", "60"))
 
 
-def is_there(pid: str) -> bool:
-    """Does the process exist?"""
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
-    return True
+class Loop:
+    """Keeps the recorder going, and folds every interval."""
+
+    def __init__(self, settings: Settings, watched: Watched, keeper: Keeper, folder: store.Store, fold: Callable[[float], None]):
+        """`fold` adds the samples up to a time, and checks for alerts."""
+        self.fold = fold
+        self._watched, self._keeper, self._folder, self._interval_s = watched, keeper, folder, interval_of(settings)
+        self._limit_s = float(settings.line.last("duration") or "inf")
+        self._end = math.inf
+        self._last = folder.kept().last
+
+    def _left_s(self) -> float:
+        """Returns the time until the end of --duration, which begins with the first segment, or when a recorder has failed."""
+        now = time.clock_gettime(time.CLOCK_BOOTTIME)
+        if self._end == self._limit_s == math.inf:
+            return math.inf
+        if self._end == math.inf and (self._keeper.problem or self._folder.kept().last != self._last):
+            self._end = now + self._limit_s
+        return self._end - now if self._end < math.inf else _LOOK_S / 10
+
+    def run(self, waking: int, arrived: list[int]) -> None:
+        """Runs until the time is over, the process has ended, or a signal that ends programs has arrived."""
+        look_due, fold_due = 0.0, time.monotonic() + self._interval_s + LATE_S
+        while not any(number != signal.SIGUSR1 for number in arrived):
+            now = time.monotonic()
+            if now >= look_due:
+                look_due = now + _LOOK_S
+                self._watched.look()
+                self._keeper.follow()
+            self._keeper.poll()
+            if now >= fold_due:
+                fold_due = now + self._interval_s
+                self.fold(now - LATE_S)
+            left_s = self._left_s()
+            if left_s <= 0 or self._watched.is_over and not self._keeper.pid:
+                return
+            select.select([waking, *self._keeper.descriptors()], [], [], max(min(look_due - now, fold_due - now, left_s), 0.01))
+            with contextlib.suppress(BlockingIOError):
+                os.read(waking, 4096)

@@ -2,16 +2,14 @@
 import contextlib
 import os
 import re
-import select
 import signal
-import time
 
 from stackpipe import outputs, pipeline, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError
 from stackpipe.options import HELP, VERSION, CommandLine, Option, read_bytes, read_seconds, text_of_seconds
 from stackpipe.watch import store, triggers
-from stackpipe.watch.watched import Watched, read_watched
+from stackpipe.watch.watched import read_watched
 
 NAME = "stackpipe-watch"
 USAGE = """Usage: stackpipe watch [OPTION]... {-p PID|NAME | -a}
@@ -114,6 +112,7 @@ def watch(line: CommandLine, base: str, tools: pipeline.Tools) -> int:
     watched.look()
     if watched.is_over:
         raise Failure(f"no process {watched.text}")
+    tools.hears_keys = False  # Ctrl-C ends the watch, which ends the recorder
     with signals() as (waking, arrived):
         one = watching.Watching(settings, watched, plan, triggers.read_triggers(line, watched, tools), base, tools)
         return one.run(waking, arrived)

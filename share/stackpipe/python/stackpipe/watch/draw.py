@@ -3,7 +3,7 @@ import re
 import time
 
 from stackpipe import outputs, pipeline
-from stackpipe.messages import Failure, UsageError, printable, say
+from stackpipe.messages import UsageError, printable, say
 from stackpipe.options import CommandLine, read_seconds, text_of_seconds
 from stackpipe.watch import state, store
 

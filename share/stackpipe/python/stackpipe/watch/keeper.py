@@ -96,6 +96,7 @@ class Keeper:
         self.plan = plan
         self.started = 0  #: recorders so far
         self.lost = 0  #: samples, as far as recorders that have ended know
+        self.problem = ""  #: why the last recorder ended, if it should not have
         self.without_s = 0.0  #: the time in which the target was there and no recorder was
         self._tools, self._watched, self._segments = tools, watched, segments
         self._running: _Running | None = None
@@ -182,6 +183,7 @@ class Keeper:
 
     def _postpone(self, why: str) -> None:
         """Prints why there is no recorder, and when the next one starts."""
+        self.problem = why
         log.say(f"{self._watched.title}: {why}; the next recorder starts in {self._pause_s:.0f} s")
         self._due = time.monotonic() + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)

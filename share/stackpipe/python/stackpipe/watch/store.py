@@ -28,14 +28,14 @@ SEGMENTS, DUMPS, STATE = "segments", "dumps", "state.json"
 
 
 def base_folder(variables: Mapping[str, str]) -> str:
-    """Returns the folder of the folders of watches."""
+    """Returns the folder of the folders of watches.  In a service with a dynamic user it is a link of systemd's."""
     if service := variables.get("STATE_DIRECTORY", ""):
-        return service.partition(":")[0]
+        return os.path.realpath(service.partition(":")[0])
     if os.geteuid() == 0:
-        return "/var/lib/stackpipe/watch"
+        return os.path.realpath("/var/lib/stackpipe/watch")
     home = variables.get("XDG_STATE_HOME", "")
     # The specification of these variables wants relative paths to be ignored.
-    return os.path.join(home if home.startswith("/") else os.path.expanduser("~/.local/state"), "stackpipe/watch")
+    return os.path.realpath(os.path.join(home if home.startswith("/") else os.path.expanduser("~/.local/state"), "stackpipe/watch"))
 
 
 def name_for(target: str) -> str:
@@ -56,6 +56,7 @@ class Kept(NamedTuple):
 
     size: int = 0  #: bytes
     oldest: float = 0  #: Unix time at which the oldest segment was written; 0: there is none
+    last: str = ""  #: the name of the latest one that has some content
 
 
 class Store:
@@ -116,7 +117,7 @@ class Store:
 
     def kept(self) -> Kept:
         """Returns the size and the age of the segments."""
-        size, oldest = 0, 0.0
+        size, oldest, last = 0, 0.0, ""
         with contextlib.suppress(OSError):
             with os.scandir(self.path_of(SEGMENTS)) as found:
                 for entry in found:
@@ -124,8 +125,9 @@ class Store:
                         if _SEGMENT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                             status = entry.stat(follow_symlinks=False)
                             size += status.st_size
+                            last = max(last, entry.name if status.st_size else "")
                             oldest = min(oldest or status.st_mtime, status.st_mtime)
-        return Kept(size, oldest)
+        return Kept(size, oldest, last)
 
     def write(self, name: str, content: Mapping[str, object]) -> None:
         """Replaces a file of JSON; raises Failure."""

@@ -125,7 +125,7 @@ class ThreadStall(Trigger):
 
 
 class Command(Trigger):
-    """A command of the user fails."""
+    """A command of the user fails.  It has a process group of its own: tools.hears_keys is false."""
 
     reason = "command"
 
@@ -140,10 +140,13 @@ class Command(Trigger):
         if self._process is None:
             self._start()
             return ""
-        status = self._process.poll()
-        if status is None and time.monotonic() < self._until:
+        # It is not waited for yet, so no other process has its number when its group is killed.
+        has_ended = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        if not has_ended and time.monotonic() < self._until:
             return ""
+        process = self._process
         self.stop()
+        status = process.returncode if has_ended else None
         if status in _NOT_EXECUTED:
             self._once.say(f"--on '{self._text}': exit status {status}: the command could not be executed")
             return ""
@@ -152,8 +155,10 @@ class Command(Trigger):
 
     def _start(self) -> None:
         try:
-            self._process = self._tools.start(["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", self._text], as_user=True, stdin=subprocess.DEVNULL,
-                                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            # It needs none of the capabilities that a service gives to the recorder.
+            words = ["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--pdeathsig", "KILL", "--", "sh", "-c", self._text]
+            self._process = self._tools.start(words, as_user=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                              stderr=subprocess.DEVNULL)
             self._until = time.monotonic() + _COMMAND_S
         except Failure as failure:
             self._once.say(f"--on '{self._text}': {failure}")
