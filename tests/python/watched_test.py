@@ -21,7 +21,7 @@ finish() { echo "{\\"result\\": \\"$1\\", \\"text\\": \\"pe-record: $2\\", \\"lo
 report() { for word; do [ "$last" != --report ] || echo '{"function": "f", "ns": 9, "tid": 1, "time_ns": 5}' >"/proc/self/fd/$word"; last=$word; done; }
 report "$@"
 case $(cat "$FAKE/mode") in
-  run) trap 'finish recorded done; exit 0' TERM; while :; do sleep 0.02; done ;;
+  run) trap 'finish recorded done; exit 0' TERM; echo ready >>"$FAKE/ready"; while :; do sleep 0.02; done ;;
   full) echo "pe-record: write error: No space left on device" >&2; finish incomplete 'write error: No space left on device'; exit 1 ;;
   denied) echo run >"$FAKE/mode"; finish denied 'no waits for you'; exit 1 ;;
   usage) echo "pe-record: --freq: not a number (see --help)" >&2; exit 2 ;;
@@ -135,12 +135,19 @@ class Keeping(unittest.TestCase):
         with open(os.path.join(self.folder, "mode"), "w", encoding="utf-8") as file:
             file.write(mode)
 
-    def started(self):
+    def lines(self, name):
         try:
-            with open(os.path.join(self.folder, "started"), encoding="utf-8") as file:
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
                 return file.read().splitlines()
         except FileNotFoundError:
             return []
+
+    def started(self):
+        return self.lines("started")
+
+    def is_ready(self):
+        """Does the first recorder handle signals?"""
+        return bool(self.lines("ready"))
 
     def keeper(self, plan=Plan(), segments=lambda: "segments"):
         one = Keeper(self.tools, self.target, plan, segments)
@@ -182,8 +189,7 @@ class Keeping(unittest.TestCase):
 
     def test_sigterm_ends_the_recorder_in_good_order(self):
         one = self.keeper()
-        until(lambda: self.started(), one.poll)
-        time.sleep(0.1)  # it handles signals now
+        until(self.is_ready, one.poll)
         one.end_recorder()
         self.assertEqual((one.pid, one.lost), (0, 3))
 
@@ -210,7 +216,7 @@ class Keeping(unittest.TestCase):
     def test_a_target_that_comes_back_is_followed(self):
         one = self.keeper()
         self.target.kind, self.target.text = "name", "server"
-        until(lambda: len(self.started()) == 1, one.poll)
+        until(self.is_ready, one.poll)
         before = self.target.alive
         self.target.alive = {}
         with unittest.mock.patch.object(self.target, "look"):
