@@ -52,6 +52,7 @@ class Watching(unittest.TestCase):
         self.tools = pipeline.Tools(self.folder, {**os.environ, "PATH": self.folder + ":" + os.environ["PATH"], "FAKE": self.folder})
         self.said = []
         for patch in (unittest.mock.patch("stackpipe.messages.say", self.said.append), unittest.mock.patch("stackpipe.watch.keeper._FIRST_PAUSE_S", 0.02),
+                      unittest.mock.patch("stackpipe.watch.keeper._LONGEST_PAUSE_S", 0.02),
                       unittest.mock.patch("stackpipe.watch.watching._LOOK_S", 0.02), unittest.mock.patch("stackpipe.watch.dumps.LATE_S", 0.0),
                       unittest.mock.patch("stackpipe.watch.dumps._POLL_S", 0.01)):
             patch.start()
@@ -208,6 +209,21 @@ class Watching(unittest.TestCase):
             self.assertTrue(one._go_on(self.arrived))
         self.assertTrue(self.has_said("No space left on device"))
         self.trigger(one, 1)
+
+    def test_descriptors_are_closed(self):
+        one = self.watching()
+        self.trigger(one, 1)
+        before = len(os.listdir("/proc/self/fd"))
+        for count in range(2, 12):
+            self.trigger(one, count)
+            self.steps(one, lambda: one._keeper.pid)
+            started = one._keeper.started
+            os.kill(one._keeper.pid, signal.SIGKILL)
+            self.steps(one, lambda: one._keeper.pid and one._keeper.started > started)
+            if count % 3 == 0:
+                os.rename(self.path(), f"{self.path()}.gone{count}")
+                self.steps(one, lambda: one._keeper.pid and os.path.isdir(self.path("segments")))
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
 
     def test_two_watches_of_one_name(self):
         self.watching()
