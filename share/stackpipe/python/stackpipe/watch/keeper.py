@@ -226,7 +226,9 @@ class Keeper:
             for line in self._said_at_start if self.plan.may_lack_waits else []:
                 log.say(line)
             return False
-        if not self.plan.may_lack_waits:
+        if not self.plan.may_lack_waits or "belongs to another user" in summary.failure:
+            for line in self._said_at_start if self.plan.may_lack_waits else []:
+                log.say(line)
             raise Failure("", 1)  # the recorder has told why
         log.say(f"{self._watched.title}: records CPU time without waits: {summary.failure.strip()}")
         self.plan = self.plan._replace(event="", may_lack_waits=False)
