@@ -174,7 +174,8 @@ class Intervals(Folder):
         os.chmod(self.folder, 0o700)
         self.opened = store.Store(self.folder)
         self.addCleanup(self.opened.close)
-        self.opened.make(store.SEGMENTS)
+        with open(os.path.join(self.opened.make(store.SEGMENTS), "0000000001.pe"), "w", encoding="utf-8") as file:
+            file.write("content")
         self.keep_s = 600
         self.all = hours.Hours(settings(), self.folder, self.folder, self.tools)
 
@@ -220,6 +221,12 @@ class Intervals(Folder):
         self.assertEqual(self.ranges()[1], (int(now * 1e6) + 1, int((now + 3) * 1e6)))
         self.assertEqual(one.missing, 0)
         self.assertEqual(self.said, ["No space left on device", "watch: No space left on device"])
+
+    def test_without_segments_there_is_nothing_to_fold(self):
+        os.unlink(self.opened.path_of("segments/0000000001.pe"))
+        one = self.intervals()
+        self.assertEqual(one.fold(time.monotonic() + 1, self.all, None), "")
+        self.assertFalse(one.is_behind)
 
     def test_what_is_no_longer_kept_is_missing(self):
         self.keep_s = 10

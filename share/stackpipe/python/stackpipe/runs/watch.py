@@ -30,6 +30,7 @@ from stackpipe.watch.watched import Watched
 
 _PUSH_OPTIONS = ("push-name", "push-label", "push-tenant", "token-file", "ca-file", "spool-size", "insecure-http")
 _SHORTEST_KEEP_S = 600  #: segments are kept at least so long
+_IDLE_S = 2.0  #: a recorder that has written nothing for so long has an idle target
 _LOOK_S = 1.0  #: between two looks at the target
 _POSITION = "position.json"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -146,7 +147,7 @@ class Intervals:
         """Adds the samples up to this time to the file of the hour, and returns its path; empty if they stay for the next call, because
         of a failure, which is reported."""
         end_us = int(end * 1e6)
-        if end_us <= self._begin_us or not os.path.isdir(self._store.path_of(store.SEGMENTS)):
+        if end_us <= self._begin_us or not self._store.kept().last:
             return ""
         span = draw.range_of((self._begin_us + 1) / 1e6, end_us / 1e6)
         ahead = time.time() - time.monotonic()
@@ -177,18 +178,22 @@ class Intervals:
 
     def _make_chunk(self, span: str) -> bool:
         """Symbolizes and folds the time; on failure, reports it and returns False."""
-        named = f"{self._chunk}.named"
-        for command, path in ((["pe-symbolize", "--time", span, self._store.path_of(store.SEGMENTS)], named),
-                              (["stackfold", "--annotate", "--time", span, "--", named], self._chunk)):
-            if os.path.lexists(path):
-                os.unlink(path)
-            with files.create(path) as out:
-                process = self._tools.start(command, stdout=out, stderr=subprocess.PIPE)
-                said = text_of(process.communicate()[1])
-            if pipeline.wait_for(process):
-                self._once.forward(said)
-                return False
-        return True
+        named, segments = f"{self._chunk}.named", self._store.path_of(store.SEGMENTS)
+        # pe-symbolize fails if no segment has this time.  Those of an idle target are small, so all of them are read then.
+        return ((self._run(["pe-symbolize", "--time", span, segments], named, is_quiet=True) or self._run(["pe-symbolize", segments], named)) and
+                self._run(["stackfold", "--annotate", "--time", span, "--", named], self._chunk))
+
+    def _run(self, command: list[str], path: str, is_quiet: bool = False) -> bool:
+        """Writes the output of a command to a file; on failure, reports it unless `is_quiet`, and returns False."""
+        if os.path.lexists(path):
+            os.unlink(path)
+        with files.create(path) as out:
+            process = self._tools.start(command, stdout=out, stderr=subprocess.PIPE)
+            said = text_of(process.communicate()[1])
+        is_done = pipeline.wait_for(process) == 0
+        if not is_done and not is_quiet:
+            self._once.forward(said)
+        return is_done
 
 
 def open_folder(output: str) -> store.Store:
@@ -293,11 +298,13 @@ class Loop:
         self._last = folder.kept().last
 
     def _left_s(self) -> float:
-        """Returns the time until the end of --duration, which begins with the first segment, or when a recorder has failed."""
+        """Returns the time until the end of --duration.  It begins with the first segment, when a recorder has failed, or when one has
+        nothing to write."""
         now = time.clock_gettime(time.CLOCK_BOOTTIME)
         if self._end == self._limit_s == math.inf:
             return math.inf
-        if self._end == math.inf and (self._keeper.problem or self._folder.kept().last != self._last):
+        is_idle = self._keeper.running_s > _IDLE_S
+        if self._end == math.inf and (is_idle or self._keeper.problem or self._folder.kept().last != self._last):
             self._end = now + self._limit_s
         return self._end - now if self._end < math.inf else _LOOK_S / 10
 

@@ -113,6 +113,11 @@ class Keeper:
         """The process of the recorder; 0: none runs."""
         return self._running.process.pid if self._running else 0
 
+    @property
+    def running_s(self) -> float:
+        """How long the recorder has run; 0: none runs."""
+        return time.monotonic() - self._running.began if self._running else 0.0
+
     def descriptors(self) -> list[int]:
         """Returns the descriptors that are readable when there is something to do."""
         return self._running.descriptors() if self._running else []
