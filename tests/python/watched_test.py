@@ -23,7 +23,8 @@ report "$@"
 case $(cat "$FAKE/mode") in
   run) trap 'finish recorded done; exit 0' TERM; echo ready >>"$FAKE/ready"; while :; do sleep 0.02; done ;;
   full) echo "pe-record: write error: No space left on device" >&2; finish incomplete 'write error: No space left on device'; exit 1 ;;
-  denied) echo run >"$FAKE/mode"; finish denied 'no waits for you'; exit 1 ;;
+  lacking) echo run >"$FAKE/mode"; finish 'denied", "lacks": "counters' 'no waits for you'; exit 1 ;;
+  denied) finish denied 'belongs to another user'; exit 1 ;;
   usage) echo "pe-record: --freq: not a number (see --help)" >&2; exit 2 ;;
 esac
 """
@@ -195,16 +196,17 @@ class Keeping(unittest.TestCase):
 
     def test_a_user_without_waits_gets_cpu_time(self):
         one = self.keeper(Plan(event="cpu,waits", may_lack_waits=True))
-        self.mode("denied")
+        self.mode("lacking")
         until(lambda: len(self.started()) == 2, one.poll)
         self.assertNotIn("-e", self.started()[1].split())
         self.assertTrue(self.has_said("records CPU time without waits: pe-record: no waits for you"))
 
     def test_a_user_who_may_not_record_this_is_told_at_once(self):
-        one = self.keeper(Plan(event="cycles"))
         self.mode("denied")
-        with self.assertRaises(Failure):
-            until(lambda: False, one.poll)
+        for plan in (Plan(event="cycles"), Plan(event="cpu,waits", may_lack_waits=True)):
+            one = self.keeper(plan)
+            with self.assertRaises(Failure):
+                until(lambda: False, one.poll)
 
     def test_a_wrong_option_is_told_at_once(self):
         one = self.keeper()

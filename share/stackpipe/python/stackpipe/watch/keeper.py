@@ -227,14 +227,13 @@ class Keeper:
         one records less."""
         if status == _USAGE:
             raise Failure("\n".join(self._said_at_start).removeprefix("pe-record: "), _USAGE)
-        if not summary.is_denied and not ("perf_event_open" in summary.failure and summary.texts.get("result") == "failed"):
+        is_lacking = self.plan.may_lack_waits and summary.lacks_counters
+        if not is_lacking:
             for line in self._said_at_start if self.plan.may_lack_waits else []:
                 log.say(line)
+            if summary.is_denied:
+                raise Failure("", 1)  # the recorder has told why
             return False
-        if not self.plan.may_lack_waits or "belongs to another user" in summary.failure:
-            for line in self._said_at_start if self.plan.may_lack_waits else []:
-                log.say(line)
-            raise Failure("", 1)  # the recorder has told why
         log.say(f"{self._watched.title}: records CPU time without waits: {summary.failure.strip()}")
         self.plan = self.plan._replace(event="", may_lack_waits=False)
         self.started = 0
