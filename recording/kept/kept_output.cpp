@@ -125,11 +125,7 @@ void KeptOutput::list() {
 }
 
 void KeptOutput::write(std::string_view bytes) {
-  const std::size_t of_header = std::min(header_left_, bytes.size());
-  header_left_ -= of_header;
-  bytes.remove_prefix(of_header);
-  if (bytes.size() >= sizeof(perf_event_header))
-    take(stream::view_record(std::as_bytes(std::span(bytes))));
+  written_.take(bytes, [this](const stream::Record& record) { take(record); });
 }
 
 void KeptOutput::take(const stream::Record& record) {

@@ -22,6 +22,7 @@
 #include "base/io/compression.h"
 #include "base/io/output.h"
 #include "recording/kept/segment_state.h"
+#include "recording/kept/written_records.h"
 #include "stream/segments.h"
 
 namespace pe::recording {
@@ -38,7 +39,7 @@ class KeptOutput final : public Output {
   KeptOutput(const std::string& path, const KeepLimits& limits,
              std::function<void(const std::string&)> say);
 
-  /// Accepts whole records of a stream; the first 16 bytes are its header.
+  /// Accepts whole records of a stream, after its header.
   void write(std::string_view bytes) override;
   /// Writes everything up to the last round, which may wait for a second.  Throws Error if the
   /// folder is gone.
@@ -78,11 +79,11 @@ class KeptOutput final : public Output {
   std::optional<ZstdCompressor> compressor_;
   SegmentState state_;
   stream::SegmentHead head_;
-  std::string pending_;                                 ///< records that are not written yet
-  std::size_t until_round_ = 0;                         ///< bytes of pending_ before the last round
-  std::uint64_t written_ns_ = 0;                        ///< when the last piece was
-  std::size_t samples_ = 0;                             ///< in pending_
-  std::size_t header_left_ = stream::kPipeHeaderBytes;  ///< bytes of the stream's header to come
+  std::string pending_;           ///< records that are not written yet
+  std::size_t until_round_ = 0;   ///< bytes of pending_ before the last round
+  std::uint64_t written_ns_ = 0;  ///< when the last piece was
+  std::size_t samples_ = 0;       ///< in pending_
+  WrittenRecords written_;
   std::uint64_t dropped_ = 0, unreported_ = 0;
   bool is_full_ = false;  ///< the disk, and the user knows
 };

@@ -30,9 +30,10 @@ SlowCallOutput::SlowCallOutput(Output& out, const SlowCallRequest& request)
 
 void SlowCallOutput::write(std::string_view bytes) {
   out_.write(bytes);
-  if (bytes.size() < sizeof(perf_event_header))
-    return;
-  const stream::Record record = stream::view_record(std::as_bytes(std::span(bytes)));
+  written_.take(bytes, [this](const stream::Record& record) { follow(record); });
+}
+
+void SlowCallOutput::follow(const stream::Record& record) {
   if (record.type == stream::kRecordHeaderAttr)
     events_.add(record);
   if (record.type == stream::kRecordEventUpdate)

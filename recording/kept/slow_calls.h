@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/io/output.h"
+#include "recording/kept/written_records.h"
 #include "stream/records/event.h"
 #include "stream/spans.h"
 
@@ -38,10 +39,12 @@ class SlowCallOutput final : public Output {
   [[nodiscard]] std::uint64_t unreported() const noexcept { return unreported_; }
 
  private:
+  void follow(const stream::Record& record);
   void report(const stream::Span& span);
 
   Output& out_;
   SlowCallRequest request_;
+  WrittenRecords written_;
   stream::EventTable events_;
   stream::Spans spans_;
   std::uint64_t unreported_ = 0;

@@ -112,7 +112,7 @@ fi
 
 # A slow call: probes need root
 if pe-record -q --span slow_second -p $server -d 0.1 -o probed.pe 2>err || grep -q 'nothing was recorded' err; then
-  start_watch --on-slow slow_second --longer 500ms -e cpu-clock
+  start_watch --on-slow slow_second --longer 500ms
   kill -USR1 $server
   await_text 'slow_second took' said
   end_watch slow_slow_second ';slow_second'

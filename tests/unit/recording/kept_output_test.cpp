@@ -17,9 +17,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "recording/kept/slow_calls.h"
 #include "stream/segments.h"
 #include "stream/session.h"
 #include "support/stream_builder.h"
+#include "support/string_output.h"
 #include "support/temp_dir.h"
 
 namespace fs = std::filesystem;
@@ -34,7 +36,7 @@ namespace {
 constexpr std::uint64_t kMinuteNs = 60'000'000'000, kMegabyte = 1U << 20;
 
 /// Writes a stream record by record, as a recorder does.
-void write(KeptOutput& out, const StreamBuilder& stream) {
+void write(pe::Output& out, const StreamBuilder& stream) {
   std::string_view left = stream.text();
   const auto take = [&](std::size_t bytes) {
     out.write(left.substr(0, bytes));
@@ -190,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_later_recorder_goes_on_in_the_folder) {
     StreamBuilder stream;
     stream.event(id).comm(0, 1, 1, id == 7 ? "first" : "second");
     stream.sample({.time_ns = ++time_ns, .id = id}).round();
-    write(out, stream);
+    out.write(stream.text());  // held back, then written at once
     out.flush();
     // Two at a time would write the same files.
     BOOST_CHECK_THROW(KeptOutput(folder, {.ns = kMinuteNs, .bytes = kMegabyte}, ignore), pe::Error);
@@ -241,6 +243,32 @@ BOOST_AUTO_TEST_CASE(a_range_of_time_needs_only_some_segments) {
   BOOST_CHECK_THROW(pe::stream::choose_times(
                         input, pe::stream::parse_time_range("1970-01-01T00:00,1970-01-02T00:00")),
                     pe::Error);
+}
+
+BOOST_AUTO_TEST_CASE(slow_calls_are_reported_when_they_return) {
+  StreamBuilder stream;
+  stream.event().calls_of("handle \"x\"").comm(0, 1, 1, "app");
+  stream.enter({.time_ns = 10, .tid = 2})
+      .enter({.time_ns = 20, .tid = 3})
+      .leave({.time_ns = 60, .tid = 2});
+  stream.leave({.time_ns = 120, .tid = 3}).enter({.time_ns = 200, .tid = 2}).exit(500, 1, 2);
+  stream.round();
+  for (const bool at_once : {false, true}) {
+    int ends[2];
+    BOOST_TEST_REQUIRE(::pipe(ends) == 0);
+    pe::StringOutput out;
+    pe::recording::SlowCallOutput reports(out, {.longer_ns = 60, .fd = ends[1]});
+    at_once ? reports.write(stream.text()) : write(reports, stream);
+    ::close(ends[1]);
+    std::string text(1000, '\0');
+    text.resize(static_cast<std::size_t>(::read(ends[0], text.data(), text.size())));
+    ::close(ends[0]);
+    BOOST_TEST(
+        text ==
+        "{\"function\":\"handle \\\"x\\\"\",\"pid\":1,\"tid\":3,\"time_ns\":120,\"ns\":100}\n");
+    BOOST_TEST(reports.unreported() == 0U);
+    BOOST_TEST(out.text == stream.text());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(folders_that_others_may_use_or_that_have_other_files_are_refused) {

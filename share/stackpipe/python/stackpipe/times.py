@@ -1,5 +1,4 @@
 """The lines about the times of a recording of CPU time and waits: on the clock, of all threads, and the largest reasons to wait."""
-import json
 import re
 import subprocess
 from typing import Iterator, Mapping, Sequence
@@ -34,6 +33,7 @@ def facts_of(folded: str) -> Iterator[tuple[str, str]]:
 
 def reasons(tools: pipeline.Tools, named: str, root: Sequence[str]) -> list[str]:
     """Returns what threads waited for longest, each the sum of all its waits: "audit_append: lock 8.300 s"."""
+    import json  # a recorder starts sooner without it
     stages = [["stackfold", "--annotate", "-q", *root, "--event", "offcpu", named], ["stacktop", "--json", "--top", _REASONS]]
     statuses, text = tools.read(stages, stderr=subprocess.DEVNULL)  # nothing waited
     rows = json.loads(text_of(text))["lines"] if not any(statuses) else []
