@@ -37,6 +37,9 @@ WRITES = {
     ("stackpipe waits", "output"): [(["stackpipe", "waits", "-o", "out.svg", *PROGRAM], ["out.svg"])],
     ("stackpipe waits", "keep"): [(["stackpipe", "waits", "--keep", "kept", "-o", "out.svg", *PROGRAM],
                                    ["kept/waits.pe", "kept/stacks.folded"])],
+    ("stackpipe watch", "metrics"): [(["sh", "-c", '"$0" shares 2 & exec "$1" watch -p $! --name planted --metrics out', WORKLOAD,
+                                       os.path.join(SCRIPTS, "stackpipe")], ["out"])],
+    ("stackpipe watch", "output"): [(["stackpipe", "watch", "--dump", "planted", "--last", "1m", "-o", "out.svg"], ["out.svg"])],
     ("stackpipe heap", "output"): [(["stackpipe", "heap", "-o", "out.svg", "--", "ls", "/"], ["out.svg", "out-leaks.svg", "out-allocations.svg"])],
     ("stackpipe diff", "output"): [(["stackpipe", "diff", "-o", "out.svg", "n.folded", "n.folded"], ["out.svg"])],
     ("flamegraph", "output"): [(["flamegraph", "-o", "out.svg", *PROGRAM], ["out.svg"])],
@@ -55,7 +58,7 @@ WRITES = {
 OTHERS = {("flamesvg", "nameattr"), ("stacktop", "hints-file"), ("offcpu", "cgroup"), ("pe-record", "cgroup"), ("merge_fleet", "files-from"),
           ("merge_fleet", "ssh-config"), ("merge_fleet", "temp"), ("profile_run", "token-file"), ("profile_run", "ca-file"),
           ("profile-push", "spool"), ("profile-push", "token-file"), ("profile-push", "ca-file")}
-PYTHON = {"stackpipe record": "record", "stackpipe waits": "waits", "stackpipe heap": "heap", "stackpipe diff": "diff", "stackpipe top": "top",
+PYTHON = {"stackpipe record": "record", "stackpipe waits": "waits", "stackpipe watch": "watch.command", "stackpipe heap": "heap", "stackpipe diff": "diff", "stackpipe top": "top",
           "flamegraph": "flamegraph", "hotcold": "hotcold", "merge_fleet": "merge.merge_fleet", "profile_run": "runs.profile_run",
           "profile-push": "push.profile_push"}
 failed = 0
@@ -137,6 +140,7 @@ for option in file_options():
         fail(f"{option[0]} --{option[1]}: does it write?  Add it to the tables of this test")
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
+    os.environ["STATE_DIRECTORY"] = os.path.join(folder, "state")  # of the watches
     targets = itertools.cycle(prepare())
     for commands in WRITES.values():
         for arguments, files in commands:
