@@ -131,6 +131,7 @@ void KeptOutput::write(std::string_view bytes) {
 void KeptOutput::take(const stream::Record& record) {
   if (record.type == stream::kRecordFinishedRound) {
     until_round_ = pending_.size();
+    samples_until_round_ = std::exchange(samples_, 0) + samples_until_round_;
     if (until_round_ > kMostPending || monotonic_ns() - written_ns_ >= kPieceNs)
       write_pending();
     return;
@@ -182,7 +183,7 @@ void KeptOutput::write_pending() {
       end_segment();
   }
   pending_.erase(0, until_round_);
-  until_round_ = samples_ = 0;
+  until_round_ = samples_until_round_ = 0;
 }
 
 /// Appends records in compressed form.
@@ -205,8 +206,10 @@ void KeptOutput::append(std::string& out, std::string_view records, ZstdCompress
 void KeptOutput::begin_segment() {
   state_.forget_ended();
   ++head_.number;
-  head_.start_ns = monotonic_ns();
-  head_.wall_ns = clock_ns(CLOCK_REALTIME);
+  // What is pending is older than now, and a range of time is searched by where segments start.
+  const std::uint64_t now_ns = monotonic_ns();
+  head_.start_ns = std::min(now_ns, state_.first_time(pending_).value_or(now_ns));
+  head_.wall_ns = clock_ns(CLOCK_REALTIME) - (now_ns - head_.start_ns);
   compressor_.emplace();
   std::string known, processes;
   state_.append_recording(known);
@@ -280,8 +283,8 @@ bool KeptOutput::write_piece(std::string_view piece) {
 
 /// The pending samples cannot be written.
 void KeptOutput::drop() {
-  dropped_ += samples_;
-  unreported_ += samples_;
+  dropped_ += samples_until_round_;
+  unreported_ += samples_until_round_;
   if (!std::exchange(is_full_, true))
     say_(fmt::format("{}: no room on the disk: samples are dropped until there is some",
                      in_quotes(path_)));

@@ -79,10 +79,11 @@ class KeptOutput final : public Output {
   std::optional<ZstdCompressor> compressor_;
   SegmentState state_;
   stream::SegmentHead head_;
-  std::string pending_;           ///< records that are not written yet
-  std::size_t until_round_ = 0;   ///< bytes of pending_ before the last round
-  std::uint64_t written_ns_ = 0;  ///< when the last piece was
-  std::size_t samples_ = 0;       ///< in pending_
+  std::string pending_;                  ///< records that are not written yet
+  std::size_t until_round_ = 0;          ///< bytes of pending_ before the last round
+  std::uint64_t written_ns_ = 0;         ///< when the last piece was
+  std::size_t samples_until_round_ = 0;  ///< in pending_ before the last round
+  std::size_t samples_ = 0;              ///< in pending_
   WrittenRecords written_;
   std::uint64_t dropped_ = 0, unreported_ = 0;
   bool is_full_ = false;  ///< the disk, and the user knows

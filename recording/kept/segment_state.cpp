@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "recording/stream/whole_stream.h"
@@ -219,6 +220,14 @@ void SegmentState::forget_ended() {
       forget(process);
     process = next;
   }
+}
+
+std::optional<std::uint64_t> SegmentState::first_time(std::string_view records) const {
+  ByteReader reader(std::as_bytes(std::span(records)));
+  while (const auto record = stream::take_record(reader))
+    if (const std::uint64_t time_ns = stream::time_of(*record, layout_); time_ns != 0)
+      return time_ns;
+  return std::nullopt;
 }
 
 std::string SegmentState::lost(std::uint64_t samples, std::uint64_t time_ns) const {

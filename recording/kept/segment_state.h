@@ -27,6 +27,9 @@ class SegmentState {
   /// Appends the records that describe the processes.
   void append_processes(std::string& out) const;
 
+  /// Returns the time of the first of these records that has one.
+  [[nodiscard]] std::optional<std::uint64_t> first_time(std::string_view records) const;
+
   /// Returns a record of that many lost samples (PERF_RECORD_LOST).
   [[nodiscard]] std::string lost(std::uint64_t samples, std::uint64_t time_ns) const;
 

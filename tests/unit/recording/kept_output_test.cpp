@@ -57,7 +57,8 @@ void add_samples(StreamBuilder& stream, std::uint64_t& time_ns, std::uint32_t pi
   for (int i = 0; i < 6'000; ++i) {
     std::vector<std::uint64_t> chain(20);
     std::ranges::generate(chain, [] { return random() >> 20U; });
-    stream.sample({.time_ns = ++time_ns, .pid = pid, .tid = pid, .chain = chain});
+    time_ns += 1000;
+    stream.sample({.time_ns = time_ns, .pid = pid, .tid = pid, .chain = chain});
   }
   stream.earlier_round();
 }
@@ -232,11 +233,28 @@ BOOST_AUTO_TEST_CASE(a_range_of_time_needs_only_some_segments) {
   {
     KeptOutput out(folder, {.ns = kMinuteNs, .bytes = 256 * kMegabyte}, ignore);
     std::uint64_t time_ns = 100;
-    write(out, two_processes(time_ns, 30));
+    write(out, two_processes(time_ns, 30).round());
   }
   pe::Input input = pe::Input::open(folder, 0);
   const std::size_t all = input.segments().size();
   pe::Input last = input.again();
+  // Every sample before and after a moment is in the segments that are chosen for it.
+  for (const std::uint64_t ms : {1U, 50U, 90U, 135U, 179U}) {
+    std::size_t found = 0;
+    for (const bool before : {true, false}) {
+      pe::Input part = input.again();
+      const std::string moment =
+          std::to_string(ms / 1000) + "." + std::to_string(1000 + ms).substr(1);
+      const auto range = pe::stream::parse_time_range(before ? "," + moment : moment + ",");
+      const auto bounds = range.in(pe::stream::choose_times(part, range));
+      pe::stream::Session session(part);
+      while (session.next())
+        if (const auto& sample = session.sample())
+          found += bounds.holds(sample->time_ns / 1000) ? 1 : 0;
+    }
+    BOOST_TEST(found >= 180'000U, ms);
+    BOOST_TEST(found <= 180'001U, ms);  // both ranges hold the moment itself
+  }
   const auto times = pe::stream::choose_times(last, pe::stream::parse_time_range("-0s"));
   BOOST_TEST(last.segments().size() < all);
   BOOST_TEST(times.first_us > 0U);
