@@ -22,8 +22,9 @@
 #include "base/fd.h"
 #include "base/io/input.h"
 #include "base/parse_number.h"
+#include "recording/bpf/links.h"
 #include "recording/bpf/mapped_memory.h"
-#include "recording/bpf/read_items.h"
+#include "recording/bpf/numbered_tables.h"
 #include "recording/bpf/settings.h"
 #include "recording/bpf/target_filter.h"
 #include "recording/refused.h"
@@ -35,11 +36,6 @@ struct SkeletonDeleter {
   void operator()(unwinder* skeleton) const { unwinder__destroy(skeleton); }
 };
 using Skeleton = std::unique_ptr<unwinder, SkeletonDeleter>;
-
-struct LinkDeleter {
-  void operator()(bpf_link* link) const { bpf_link__destroy(link); }
-};
-using Link = std::unique_ptr<bpf_link, LinkDeleter>;
 
 struct RingDeleter {
   void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
@@ -102,7 +98,9 @@ class LoadedObject final : public BpfObject {
 
   [[nodiscard]] int ring_fd() const override { return ring_buffer__epoll_fd(ring_.get()); }
   std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) override;
-  std::vector<KeyedSum> read_sums() override;
+  std::vector<NumberedSum> read_sums() override { return tables_.read_sums(); }
+  [[nodiscard]] bool is_nearly_full() const override { return tables_.is_nearly_full(); }
+  void renew() override { tables_.renew(); }
   std::vector<EarlierWait> take_earlier_waits() override {
     return read_tasks<EarlierWait>(skeleton_->progs.on_earlier_wait);
   }
@@ -119,17 +117,13 @@ class LoadedObject final : public BpfObject {
  private:
   /// Announces a change of mappings.  Must be called after the change has been written.
   void announce_change() { std::atomic_ref(skeleton_->bss->changes_announced).fetch_add(1); }
-  static Link attach(const bpf_program* program);
-  /// Returns what an iterator over all tasks writes.
-  template <typename Item>
-  static std::vector<Item> read_tasks(const bpf_program* program);
-  [[nodiscard]] std::span<const std::uint64_t> words_of(std::uint32_t number) const;
   static int on_record(void* self, void* data, std::size_t bytes);
   void take_record(std::span<const std::byte> bytes) const;
   void take_command_line(std::span<const std::byte> bytes) const;
 
   Skeleton skeleton_;
-  MappedMemory rules_, stacks_, sums_;
+  MappedMemory rules_;
+  NumberedTables tables_;
   std::array<MappedMemory, kMaxChunks> chunks_;
   std::vector<Link> of_processes_, attached_;
   std::vector<Fd> counter_links_;
@@ -142,24 +136,14 @@ LoadedObject::LoadedObject(Skeleton skeleton)
     : skeleton_(std::move(skeleton)),
       rules_(bpf_map__fd(skeleton_->maps.rules), sizeof(RuleEntry) * kMaxRules,
              PROT_READ | PROT_WRITE),
-      stacks_(bpf_map__fd(skeleton_->maps.stacks),
-              sizeof(StackBlock) * bpf_map__max_entries(skeleton_->maps.stacks), PROT_READ),
-      sums_(bpf_map__fd(skeleton_->maps.sums),
-            sizeof(KeyedSum) * bpf_map__max_entries(skeleton_->maps.sums), PROT_READ),
+      tables_(*skeleton_),
       ring_(ring_buffer__new(bpf_map__fd(skeleton_->maps.ring), on_record, this, nullptr)) {
   if (!ring_)
     throw_errno("eBPF: ring", errno);
   const auto& programs = skeleton_->progs;
   for (const bpf_program* program :
        {programs.on_rename, programs.on_exec, programs.on_fork, programs.on_exit, programs.on_free})
-    of_processes_.push_back(attach(program));
-}
-
-Link LoadedObject::attach(const bpf_program* program) {
-  Link link(bpf_program__attach(program));
-  if (!link)
-    throw_errno(fmt::format("eBPF: {}", bpf_program__name(program)), errno);
-  return link;
+    of_processes_.push_back(unwind::attach(program));
 }
 
 std::span<std::uint32_t> LoadedObject::chunk(std::uint32_t number) {
@@ -247,7 +231,7 @@ std::uint64_t LoadedObject::attach_to_switches() {
   for (const bpf_program* program : {programs.on_switch, programs.on_waking, programs.on_call,
                                      programs.on_lock_wait, programs.on_lock_taken})
     if (bpf_program__autoload(program))
-      attached_.push_back(attach(program));
+      attached_.push_back(unwind::attach(program));
   return skeleton_->bss->began_ns;
 }
 
@@ -321,43 +305,13 @@ std::size_t LoadedObject::read_samples(const std::function<void(const Sample&)>&
   return samples_read_;
 }
 
-std::vector<KeyedSum> LoadedObject::read_sums() {
-  const std::span sums(static_cast<KeyedSum*>(sums_.start()), sums_.bytes() / sizeof(KeyedSum));
-  const std::size_t end = std::atomic_ref(skeleton_->data->next_sum).load();
-  std::vector<KeyedSum> all;
-  for (KeyedSum& keyed : sums.first(std::min(end, sums.size())))
-    if (std::atomic_ref(keyed.sum.count).load() != 0)
-      all.push_back(keyed);
-  return all;
-}
-
-template <typename Item>
-std::vector<Item> LoadedObject::read_tasks(const bpf_program* program) {
-  if (!bpf_program__autoload(program))
-    return {};
-  const Link link = attach(program);
-  const Fd in(bpf_iter_create(bpf_link__fd(link.get())));
-  if (!in)
-    throw_errno("eBPF: tasks", errno);
-  return read_items<Item>(in.get(), "eBPF: tasks");
-}
-
-/// Returns the words from the stack's header on; empty for 0 and for numbers beyond the last block.
-std::span<const std::uint64_t> LoadedObject::words_of(std::uint32_t number) const {
-  const std::span<const std::uint64_t> words(static_cast<const std::uint64_t*>(stacks_.start()),
-                                             stacks_.bytes() / sizeof(std::uint64_t));
-  const std::size_t first = std::size_t{number} * kBlockWords;
-  return number == 0 || first >= words.size() ? std::span<const std::uint64_t>{}
-                                              : words.subspan(first);
-}
-
 StackOfKernel LoadedObject::stack(std::uint32_t number) const {
-  const auto words = words_of(number);
+  const auto words = tables_.words_of(number);
   return words.empty() || (words.front() & kHeaderWaker) != 0 ? StackOfKernel{} : view_stack(words);
 }
 
 std::vector<Waker> LoadedObject::wakers(std::uint32_t number) const {
-  const auto words = words_of(number);
+  const auto words = tables_.words_of(number);
   if (words.empty() || (words.front() & kHeaderWaker) == 0)
     return {};
   const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32U); };
@@ -432,6 +386,7 @@ KernelMemory LoadedObject::memory() const {
     if (chunk.start() != nullptr)
       memory.map_bytes += chunk.bytes() + kPage;
   memory.threads = skeleton_->bss->states_found;
+  memory.renewals = tables_.renewals();
   memory.thread_bytes =
       memory.threads * bytes_of_storage(skeleton_->maps.threads) +
       std::uint64_t{skeleton_->bss->reusing} * bytes_of_storage(skeleton_->maps.thread_stacks);

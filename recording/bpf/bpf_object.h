@@ -61,12 +61,19 @@ struct LoadOptions {
   std::uint64_t min_ns = 0, max_ns = ~std::uint64_t{0};  ///< of switches: counted times
   /// Bit 0: preempted; other bits: TASK_... of include/linux/sched.h shifted left by one.
   std::uint32_t states = ~std::uint32_t{0};
-  /// Room for all different stacks.  With kOnSample it may be 0: each sample then comes with its
-  /// own.
-  std::size_t stack_bytes = std::size_t{64} << 20;
+  /// Room for different stacks, half of which is in use at a time: see BpfObject::renew().  With
+  /// kOnSample it may be 0: each sample then comes with its own.
+  std::size_t stack_bytes = std::size_t{32} << 20;
   std::size_t ring_bytes = std::size_t{8} << 20;  ///< a power of two
-  std::size_t wakeup_bytes = 0;  ///< bytes in the ring that wake its reader; 0: any
-  std::uint32_t max_sums = 1U << 18;
+  std::size_t wakeup_bytes = 0;             ///< bytes in the ring that wake its reader; 0: any
+  std::uint32_t max_sums = (1U << 16) - 1;  ///< that have room at a time
+};
+
+/// A sum with its number, and its place in an array.  A place gets other numbers by and by, and a
+/// number gets another sum only after weeks.
+struct NumberedSum {
+  std::uint32_t number, place;
+  KeyedSum keyed;
 };
 
 /// One of the different stacks.
@@ -114,6 +121,7 @@ struct KernelMemory {
   std::uint64_t map_bytes = 0;     ///< as bpftool-map(8) reports it
   std::uint64_t threads = 0;       ///< those with a state of their own, at take_outstanding()
   std::uint64_t thread_bytes = 0;  ///< of these, which no tool reports
+  std::uint64_t renewals = 0;      ///< how often renew() was called
 };
 
 /// The functions are virtual so that a build without libbpf links without them.
@@ -156,9 +164,16 @@ class BpfObject : public TableStore {
   /// more may arrive all the time.  Returns their number.
   virtual std::size_t read_samples(const std::function<void(const Sample&)>& on_sample) = 0;
 
-  /// Returns the sums since attaching, of switches that have ended.  While switches continue, sums
-  /// that are added during the call may be missing.  Throws Error.
-  virtual std::vector<KeyedSum> read_sums() = 0;
+  /// Returns the sums since attaching, of switches that have ended; after renew(), the older ones
+  /// for the last time.  While switches continue, sums that are added during the call may be
+  /// missing.
+  virtual std::vector<NumberedSum> read_sums() = 0;
+  /// Whether renew() should be called.
+  [[nodiscard]] virtual bool is_nearly_full() const = 0;
+  /// Makes room for other stacks and sums.  To be called after read_sums().  The numbers in use
+  /// stay valid: those of waits that have not ended until they have, others until the next call.
+  /// Throws Error.
+  virtual void renew() = 0;
   /// Returns the threads that are off their CPUs now, and whose leaving was counted.  The ends of
   /// these waits will not be counted.  Call it before detach(): a thread that ends takes its wait
   /// with it.  Throws Error.
@@ -167,7 +182,7 @@ class BpfObject : public TableStore {
   /// end of that time will not be counted.
   virtual std::uint64_t take_silence() = 0;
   /// Returns a stack by its number; empty for 0, and for a number that is not a stack's.  The
-  /// frames live as long as this object.
+  /// frames live as long as the number is valid.
   [[nodiscard]] virtual StackOfKernel stack(std::uint32_t number) const = 0;
   /// Returns wakers by their number, see LoadOptions::max_wakers; none for 0, and for a number that
   /// is not of wakers.

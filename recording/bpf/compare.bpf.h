@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 #pragma once
 
-#include "recording/bpf/maps.bpf.h"
+#include "recording/bpf/numbers.bpf.h"
 
 // Gives each different stack a number, and stores it: see records.h.
 
@@ -27,7 +27,7 @@ static __always_inline uint64_t* words_of(struct Scratch* scratch, uint32_t i) {
 static long compare_block(uint32_t i, struct Blocks* blocks) {
   const uint32_t number = blocks->first + i;
   const uint64_t* words = words_of(blocks->scratch, i);
-  const struct StackBlock* block = bpf_map_lookup_elem(&stacks, &number);
+  const struct StackBlock* block = block_of(number);
   if (!words || !block)
     return 1;
   uint64_t difference = 0;
@@ -44,7 +44,7 @@ static long compare_block(uint32_t i, struct Blocks* blocks) {
 static long copy_block(uint32_t i, struct Blocks* blocks) {
   const uint32_t number = blocks->first + i;
   const uint64_t* words = words_of(blocks->scratch, i);
-  struct StackBlock* block = bpf_map_lookup_elem(&stacks, &number);
+  struct StackBlock* block = block_of(number);
   if (!words || !block)
     return 1;
 #pragma unroll
@@ -55,10 +55,8 @@ static long copy_block(uint32_t i, struct Blocks* blocks) {
 
 /// Copies the stack into new blocks; 0 if there is no room.
 static __always_inline uint32_t keep_stack(struct Scratch* scratch, uint32_t block_count) {
-  if (next_stack_block + block_count > stack_blocks)
-    return 0;
-  const uint64_t first = __sync_fetch_and_add(&next_stack_block, block_count);
-  if (first + block_count > stack_blocks)
+  const uint32_t first = take_numbers(&next_stack, block_count, stack_room);
+  if (!first)
     return 0;
   struct Blocks blocks = {.scratch = scratch, .first = first};
   bpf_loop(block_count, copy_block, &blocks, 0);
@@ -79,7 +77,8 @@ __attribute__((noinline)) int number_stack(struct Scratch* scratch) {
 #pragma unroll
   for (int k = 1; k < kBlockWords; ++k)
     scratch->words[count + k] = 0;
-  if (!stack_blocks || scratch->is_whole)
+  scratch->is_new = 0;
+  if (!stack_room || scratch->is_whole)
     return 0;
   const uint32_t block_count = (count + kBlockWords) / kBlockWords;
   struct StackKey key = {.hash = scratch->hash + scratch->words[0]};
@@ -87,7 +86,8 @@ __attribute__((noinline)) int number_stack(struct Scratch* scratch) {
 #pragma unroll
   for (int i = 0; i < kAttempts; ++i) {
     const uint32_t* found = bpf_map_lookup_elem(&stack_numbers, &key);
-    if (found) {
+    const bool is_known = found && is_current_stack(*found);
+    if (is_known) {
       struct Blocks blocks = {.scratch = scratch, .first = *found};
       bpf_loop(block_count, compare_block, &blocks, 0);
       if (!blocks.is_other)
@@ -99,8 +99,10 @@ __attribute__((noinline)) int number_stack(struct Scratch* scratch) {
       kept = keep_stack(scratch, block_count);
     if (!kept)
       return 0;
-    if (!bpf_map_update_elem(&stack_numbers, &key, &kept, BPF_NOEXIST))
+    if (!bpf_map_update_elem(&stack_numbers, &key, &kept, found ? BPF_ANY : BPF_NOEXIST)) {
+      scratch->is_new = 1;
       return kept;
+    }
   }
   return 0;
 }

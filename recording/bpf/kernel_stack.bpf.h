@@ -225,7 +225,7 @@ static __always_inline uint32_t find_kernel_stack_again(struct Scratch* scratch,
   for (int i = 0; i < kKernelHistories; ++i) {
     const struct KernelHistory* history = &last->kernel_histories[i];
     const uint64_t bytes = history->noted.span_bytes;
-    if (history->stack == 0 || bytes > end - start ||
+    if (history->stack == 0 || !is_current_stack(history->stack) || bytes > end - start ||
         (history->has_gap ? !ends_alike(history, end) : history->bytes != end - start))
       continue;
     if (read < bytes && !read_kernel_window(scratch, start, bytes))

@@ -56,18 +56,20 @@ const volatile uint32_t check_reuse = 0;
 const volatile uint64_t min_ns = 0;
 const volatile uint64_t max_ns = ~0ULL;
 const volatile uint32_t state_mask = ~0U;  ///< bit 0: preempted; others as TASK_... shifted by one
-const volatile uint32_t stack_blocks =
-    0;  ///< size of the map `stacks`; 0: stacks come with their samples
-const volatile uint32_t max_sums = 0;           ///< number of sums that have room
+/// Blocks of a half of the map `stacks`, a power of two; 0: stacks come with their samples.
+const volatile uint32_t stack_room = 0;
+const volatile uint32_t sum_room = 0;           ///< the same of the map `sums`; 0: no sums
 const volatile uint32_t samples_are_whole = 0;  ///< the stacks of samples have no numbers
 const volatile uint32_t budget_percent = 0;  ///< of each CPU, for samples; 0: all: thinning.bpf.h
 const volatile uint64_t wakeup_bytes = 0;    ///< bytes in the ring that wake its reader; 0: any
 
-uint64_t next_stack_block = 1;  ///< 0 is not a stack
-uint32_t next_sum = 1;          ///< 0 is not a sum
-uint32_t is_paused = 0;         ///< samples are ignored
-uint32_t reusing = 0;           ///< threads that have ThreadStacks
-uint32_t states_found = 0;      ///< threads that had a ThreadState when on_each_task() last ran
+/// The first number of the half in use, in the upper 32 bits, and how much of it is in use.  The
+/// first place of each half stays free, because 0 is no number.
+uint64_t next_stack = 1;
+uint64_t next_sum = 1;
+uint32_t is_paused = 0;     ///< samples are ignored
+uint32_t reusing = 0;       ///< threads that have ThreadStacks
+uint32_t states_found = 0;  ///< threads that had a ThreadState when on_each_task() last ran
 /// With_times: number of the targets' threads that are on a CPU, and when it last fell:
 /// times.bpf.h.
 uint64_t activity = 0;
@@ -157,7 +159,7 @@ struct {
 } sum_numbers SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(max_entries, 2);
+  __uint(max_entries, 1);
   __uint(map_flags, BPF_F_MMAPABLE);
   __type(key, uint32_t);
   __type(value, struct KeyedSum);
@@ -287,6 +289,7 @@ struct Limits {
 struct Scratch {
   uint32_t is_busy;   ///< of a probe's program; see hit_scratches
   uint32_t is_whole;  ///< its stacks get no numbers
+  uint32_t is_new;    ///< the last stack that got a number is new
   struct Limits limits;
   uint64_t window[kWindowWords];  ///< a part of the stack's memory
   uint64_t window_start, window_bytes, next_window_bytes;

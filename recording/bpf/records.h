@@ -16,6 +16,13 @@
 //     word 2      number of the user stack << 32 | number of the kernel stack
 //
 // Two different stacks never have the same number: a hash only finds the one to compare with.
+//
+// The array has two halves of a power of two of blocks.  One is in use, and the numbers in it are
+// in a range whose lowest bits are the place in the array.  When it is nearly full, user space
+// chooses another range of numbers, whose places are in the other half.  Then stacks get new
+// numbers, as if none were known.  Old numbers remain readable until the next renewal; user space
+// copies the stacks that the states of threads still refer to.  The array of sums is renewed
+// together with it, in the same way.
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -192,10 +199,17 @@ struct Sum {
   uint64_t silent_ready_ns;  ///< both
 };
 
-/// Sums are in an array, in the order of their first switches.  The first place of it is unused.
+/// Sums are in an array, in the order of their first switches.
 struct KeyedSum {
   struct SumKey key;
   struct Sum sum;  ///< count is 0 until the key has been written
+};
+
+enum { kMaxReferences = 15 };
+/// The numbers of stacks and wakers that a thread's state has from before the last renewal; 0:
+/// none.
+struct References {
+  uint32_t numbers[kMaxReferences];
 };
 
 /// A thread that is off its CPU.

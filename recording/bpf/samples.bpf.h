@@ -131,7 +131,8 @@ static __always_inline uint64_t generation_of(struct ThreadStacks* last, uint32_
 static __always_inline bool begins_alike(const struct History* history, const struct pt_regs* regs,
                                          uint64_t generation) {
   return history->generation == generation && generation != 0 && history->ip == regs->ip &&
-         history->sp == regs->sp && (!history->uses_fp || history->fp == regs->bp);
+         history->sp == regs->sp && (!history->uses_fp || history->fp == regs->bp) &&
+         is_current_stack(history->stack);
 }
 
 /// Returns the thread's stack if it is one of its last ones; 0 if it is not.  Tries all, because a
@@ -175,13 +176,12 @@ static __always_inline uint32_t take_user_stack(struct Scratch* scratch, struct 
   if (why < kStackStopCount)
     ++counted->stops[why];
   counted->frames += scratch->count;
-  const uint64_t next_number = *(volatile uint64_t*)&next_stack_block;
   if (has_script)
     append_script(scratch);
   const uint32_t number = number_stack(scratch);
-  if (has_script && scratch->script_words && number >= next_number)
+  if (has_script && scratch->script_words && scratch->is_new)
     announce_script(number);
-  if (!number && stack_blocks && !scratch->is_whole)
+  if (!number && stack_room && !scratch->is_whole)
     ++counted->stacks_full;
   if (check_reuse && reusable) {
     ++counted->reused;
@@ -406,7 +406,7 @@ static __always_inline bool take_sample(void* context, struct task_struct* task,
                                         bool has_kernel_stack) {
   const uint32_t tgid = task->tgid;
   struct SampleRecord* record = &scratch->record;
-  const bool is_whole = !stack_blocks || samples_are_whole;
+  const bool is_whole = !stack_room || samples_are_whole;
   scratch->is_whole = is_whole;
   record->kernel_stack =
       has_kernel_stack && !is_whole ? unwind_kernel_stack(context, scratch, counted) : 0;

@@ -28,11 +28,20 @@ LoadOptions fitted(LoadOptions options) {
   options.ring_bytes = std::min(options.ring_bytes, std::bit_floor(available / kPart));
   options.wakeup_bytes = std::min(options.wakeup_bytes, options.ring_bytes / 2);
   options.max_sums = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(options.max_sums, available / kPart / sizeof(KeyedSum)));
+      std::min<std::uint64_t>(options.max_sums, available / kPart / (2 * sizeof(KeyedSum))));
   return options;
 }
 
 namespace {
+
+/// Returns the number of blocks of a half.
+std::uint32_t stack_room(const LoadOptions& options) {
+  constexpr std::size_t kMost = std::size_t{1} << 29;
+  const std::size_t half = std::min(options.stack_bytes / sizeof(StackBlock) / 2, kMost);
+  return options.stack_bytes == 0
+             ? 0
+             : static_cast<std::uint32_t>(std::bit_floor(std::max(half, std::size_t{1})));
+}
 
 void choose_programs(unwinder& skeleton, const LoadOptions& options) {
   const auto& programs = skeleton.progs;
@@ -44,7 +53,8 @@ void choose_programs(unwinder& skeleton, const LoadOptions& options) {
   for (bpf_program* of_kernel_lock : {programs.on_lock_wait, programs.on_lock_taken})
     bpf_program__set_autoload(of_kernel_lock, is_of_switches && options.with_times);
   bpf_program__set_autoload(programs.on_call, is_of_switches && options.with_held);
-  bpf_program__set_autoload(programs.on_each_task, is_of_switches);
+  for (bpf_program* of_states : {programs.on_each_task, programs.on_each_reference})
+    bpf_program__set_autoload(of_states, is_of_switches);
   bpf_program__set_autoload(programs.on_earlier_wait, is_of_switches && !options.with_held);
 }
 
@@ -72,21 +82,20 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   settings.min_ns = options.min_ns;
   settings.max_ns = options.max_ns;
   settings.state_mask = options.states;
-  const auto blocks = static_cast<std::uint32_t>(
-      std::min(options.stack_bytes / sizeof(StackBlock), std::size_t{1} << 30));
-  settings.stack_blocks = blocks;
+  settings.stack_room = stack_room(options);
   settings.wakeup_bytes = options.wakeup_bytes;
   const auto cpus = static_cast<std::uint32_t>(libbpf_num_possible_cpus());
   const bool is_of_switches = options.program == Program::kOnSwitch;
   bpf_map__set_max_entries(skeleton.maps.scratches, cpus * 3);  // kScratchesOfCpu
   bpf_map__set_max_entries(skeleton.maps.script_scratches,
                            !is_of_switches || options.with_scripts ? cpus : 1);
-  bpf_map__set_max_entries(skeleton.maps.stacks, std::max(blocks, 1U));
-  bpf_map__set_max_entries(skeleton.maps.stack_numbers, blocks / 2 + 1);
+  bpf_map__set_max_entries(skeleton.maps.stacks, std::max(2 * settings.stack_room, 1U));
+  bpf_map__set_max_entries(skeleton.maps.stack_numbers, std::max(settings.stack_room, 1U));
   settings.samples_are_whole = static_cast<std::uint32_t>(options.with_samples);
-  settings.max_sums = is_of_switches ? options.max_sums : 0;
-  bpf_map__set_max_entries(skeleton.maps.sums, settings.max_sums + 1);
-  bpf_map__set_max_entries(skeleton.maps.sum_numbers, settings.max_sums + 1);
+  settings.sum_room = is_of_switches ? std::bit_ceil(options.max_sums + 1) : 0;
+  bpf_map__set_max_entries(skeleton.maps.sums, std::max(2 * settings.sum_room, 1U));
+  // Until a renewal has removed them, old numbers are there, too.
+  bpf_map__set_max_entries(skeleton.maps.sum_numbers, std::max(2 * settings.sum_room, 1U));
   if (!is_of_switches || options.pass_on != kPassNothing)
     bpf_map__set_max_entries(skeleton.maps.ring, static_cast<std::uint32_t>(options.ring_bytes));
   if (options.with_probes)

@@ -9,13 +9,11 @@ __attribute__((noinline)) uint32_t number_sum(const struct SumKey* key) {
   if (!key)
     return 0;
   const uint32_t* known = bpf_map_lookup_elem(&sum_numbers, key);
-  if (known)
+  if (known && is_current(&next_sum, *known, sum_room))
     return *known;
-  if (next_sum > max_sums)
-    return 0;
-  const uint32_t number = __sync_fetch_and_add(&next_sum, 1);
-  struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, &number);
-  if (!keyed || bpf_map_update_elem(&sum_numbers, key, &number, BPF_NOEXIST))
+  const uint32_t number = take_numbers(&next_sum, 1, sum_room);
+  struct KeyedSum* keyed = number ? sum_of(number) : 0;
+  if (!keyed || bpf_map_update_elem(&sum_numbers, key, &number, BPF_ANY))
     return 0;
   keyed->key = *key;
   return number;
@@ -33,10 +31,10 @@ static __always_inline void add(struct ThreadState* thread, const struct SumKey*
   const uint32_t hash =
       key->user_stack + key->kernel_stack + key->waker + key->state + (uint32_t)(key->lock >> 3);
   uint32_t* number = &thread->sums[hash & (kThreadSums - 1)];
-  struct KeyedSum* keyed = bpf_map_lookup_elem(&sums, number);
+  struct KeyedSum* keyed = is_current(&next_sum, *number, sum_room) ? sum_of(*number) : 0;
   if (!keyed || !is_same_key(&keyed->key, key)) {
     const uint32_t found = number_sum(key);
-    keyed = found ? bpf_map_lookup_elem(&sums, &found) : 0;
+    keyed = found ? sum_of(found) : 0;
     if (keyed)
       *number = found;
   }

@@ -111,7 +111,8 @@ static __always_inline uint32_t number_waker(struct ThreadState* thread, struct 
                                              struct Counts* counted) {
   const uint64_t* words = thread->waking.words;
   struct KnownWaker* known = &thread->known_wakers[hash_words(0, words) & (kThreadWakers - 1)];
-  if (known->number && known->words[0] == words[0] && known->words[1] == words[1])
+  if (known->number && is_current_stack(known->number) && known->words[0] == words[0] &&
+      known->words[1] == words[1])
     return known->number;
   const uint32_t number = number_wakers(&thread->waking, scratch, counted);
   known->words[0] = words[0];

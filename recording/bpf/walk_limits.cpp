@@ -51,6 +51,9 @@ void describe_memory(const unwind::KernelMemory& memory, Closing& closing) {
         fmt::format(", {:.1f} of them for {}", static_cast<double>(memory.thread_bytes) / kMebibyte,
                     plural(memory.threads, "thread"));
   closing.detail(text);
+  if (memory.renewals > 0)
+    closing.detail(fmt::format("the kernel's tables of stacks and waits were full and renewed {}",
+                               plural(memory.renewals, "time")));
 }
 
 void describe_thinning(const ThinnedCounts& counts, Closing& closing) {

@@ -209,11 +209,18 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   take_in();
   const std::uint64_t now_ns = monotonic_ns();
   constexpr std::size_t kMaxHeldBytes = std::size_t{64} << 20;
-  if (now_ns < next_reading_ns_ && recording_->waits.held_bytes() < kMaxHeldBytes)
+  // What was taken from the ring before the last renewal must have been walked.
+  const bool must_renew =
+      object_->is_nearly_full() && recording_->drain.written_until_ns() > renewed_ns_;
+  if (now_ns < next_reading_ns_ && !must_renew && recording_->waits.held_bytes() < kMaxHeldBytes)
     return std::nullopt;
   read_sums();
   scripts_.reader().forget_ended();
   take_in();
+  if (must_renew) {
+    object_->renew();
+    renewed_ns_ = monotonic_ns();
+  }
   const std::uint64_t complete_ns = now_ns - recording::kMostExecNs;
   recording_->waits.write_until(complete_ns);
   scripts_.written_until(complete_ns);

@@ -152,6 +152,7 @@ class BpfEngine final : public Engine {
   SumIncreases increases_;
   std::uint64_t next_reading_ns_ = 0, began_ns_ = 0, stopped_ns_ = 0, ended_ns_ = 0,
                 pass_began_ns_ = 0;
+  std::uint64_t renewed_ns_ = 0;                 ///< when the kernel's tables were last renewed
   std::vector<unwind::Outstanding> unfinished_;  ///< waits of the moment of stop()
   std::uint64_t silent_ns_ = 0;                  ///< since when no thread ran at that moment
   std::unordered_set<std::uint32_t> threads_seen_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recording/waits/ordered_waits.h"
 
-#include <cstring>
 #include <limits>
 
 #include "base/sort_in_steps.h"
@@ -148,19 +147,20 @@ void OrderedWaits::write_sample(const LateWait& sample, std::uint64_t time_ns) {
                        .event = sample.event});
 }
 
-bool SumIncreases::Same::operator()(const unwind::SumKey& a,
-                                    const unwind::SumKey& b) const noexcept {
-  return std::memcmp(&a, &b, sizeof a) == 0;
-}
-
-std::vector<SumIncreases::KeyedSum> SumIncreases::take(std::span<const KeyedSum> sums,
+std::vector<SumIncreases::KeyedSum> SumIncreases::take(std::span<const unwind::NumberedSum> sums,
                                                        const std::function<void()>& look) {
   constexpr std::size_t kOfTurn = 1024;
   std::vector<KeyedSum> grown;
-  for (std::size_t i = 0; const auto& [key, sum] : sums) {
+  for (std::size_t i = 0; const auto& [number, place, keyed] : sums) {
+    const auto& [key, sum] = keyed;
     if (++i % kOfTurn == 0)
       look();
-    auto& before = known_[key];
+    if (place >= known_.size())
+      known_.resize(std::max<std::size_t>(std::size_t{place} + 1, 2 * known_.size()));
+    Known& known = known_[place];
+    if (known.number != number)
+      known = {number, {}};
+    unwind::Sum& before = known.sum;
     // The kernel updates the parts of a sum one after the other: one part may be of the next
     // reading.
     if (sum.ns == before.ns && sum.silent_ns == before.silent_ns)

@@ -5,8 +5,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/hash_bytes.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/stream/thinned_samples.h"
 #include "recording/waits/wait_tracker.h"
@@ -114,20 +111,16 @@ class SumIncreases {
   using KeyedSum = unwind::KeyedSum;
 
   /// Returns the sums that have grown, and by how much, in the order of the end of their last wait.
-  /// `sums` must contain all sums.  Calls `look` about every 10 ms.
-  std::vector<KeyedSum> take(std::span<const KeyedSum> sums, const std::function<void()>& look);
+  /// Calls `look` about every 10 ms.
+  std::vector<KeyedSum> take(std::span<const unwind::NumberedSum> sums,
+                             const std::function<void()>& look);
 
  private:
-  struct Hash {
-    std::size_t operator()(const unwind::SumKey& key) const noexcept {
-      return hash_bytes({reinterpret_cast<const char*>(&key), sizeof key});
-    }
+  struct Known {
+    std::uint32_t number = 0;
+    unwind::Sum sum = {};
   };
-  struct Same {
-    bool operator()(const unwind::SumKey& a, const unwind::SumKey& b) const noexcept;
-  };
-
-  boost::unordered_flat_map<unwind::SumKey, unwind::Sum, Hash, Same> known_;
+  std::vector<Known> known_;  ///< by place
 };
 
 }  // namespace pe::waits

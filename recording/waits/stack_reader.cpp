@@ -73,7 +73,7 @@ std::vector<std::string> KernelStackCounts::ends() const {
 }
 
 void add_losses(const unwind::Counts& counts, bool has_perf, Closing& closing) {
-  constexpr std::string_view kFewer = "record fewer threads, or for a shorter time";
+  constexpr std::string_view kFewer = "record fewer threads";
   constexpr std::string_view kFewerProcesses = "record fewer processes, or use --all";
   if (counts.sums_full > 0)
     closing.doubt(fmt::format("{} had no room in the kernel's map, {:.3f} s",

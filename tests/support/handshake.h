@@ -4,11 +4,13 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,10 +44,14 @@ class HandshakenChild {
     if (::read(from_.get(), &byte, 1) != 1)
       throw Error("the command ended before it was ready");
   }
-  /// Lets the child do its work, and returns its report.
-  std::string work() {
+  /// Lets the child do its work, and returns its report.  Meanwhile calls `meanwhile` again and
+  /// again.
+  std::string work(const std::function<void()>& meanwhile = [] {}) {
     if (::write(to_.get(), "\n", 1) != 1)
       throw_errno("pipe", errno);
+    constexpr int kEveryMs = 10;
+    for (pollfd report{from_.get(), POLLIN, 0}; ::poll(&report, 1, kEveryMs) == 0;)
+      meanwhile();
     std::array<char, 512> text{};
     const auto bytes = ::read(from_.get(), text.data(), text.size());
     if (bytes <= 0)

@@ -2,12 +2,14 @@
 // measurements and the kernel's sums side by side.
 //
 // Usage: kernel_sums [--no-reuse|--check-reuse|--kernel-stacks|--no-room|--max-sums=N|--no-tables|
-//                     --min-us=N] COMMAND...
+//                     --min-us=N|--renew] COMMAND...
 // --no-tables: the kernel knows no mappings, and has no room to forward stacks that it cannot walk.
+// --renew: the kernel's tables are renewed again and again.
 // Writes lines:
 //
 //     thread TID WALL_NS CPU_NS SWITCHES   as the program measured
 //     sums TID NS SWITCHES                 as the kernel summed up, for the same code
+//     renewed N                            how often the kernel's tables were renewed
 //     incomplete N                         of these switches, those whose stack is incomplete
 //     in_kernel N                          of these switches, those with a stack of the kernel
 //     outstanding N NS                     threads off their CPUs at the end, and for how long
@@ -32,6 +34,7 @@
 #include "base/parse_number.h"
 #include "recording/bpf/bpf_object.h"
 #include "recording/refused.h"
+#include "recording/waits/ordered_waits.h"
 #include "support/handshake.h"
 #include "support/live_tables.h"
 
@@ -43,8 +46,9 @@ struct Total {
   std::uint64_t ns = 0, switches = 0;
 };
 
-bool leads_through(const unwind::StackOfKernel& stack, std::uint64_t start, std::uint64_t end) {
-  for (const std::uint64_t frame : stack.frames) {
+bool leads_through(const std::vector<std::uint64_t>& frames, std::uint64_t start,
+                   std::uint64_t end) {
+  for (const std::uint64_t frame : frames) {
     const std::uint64_t avma = frame & 0x1fff'ffff'ffff'ffff;
     if (avma > start && avma <= end)
       return true;
@@ -52,25 +56,60 @@ bool leads_through(const unwind::StackOfKernel& stack, std::uint64_t start, std:
   return false;
 }
 
-void print_sums(unwind::BpfObject& object, const std::string& text, std::uint32_t pid) {
+/// The growth of a sum, with the stack that its number meant at that time.
+struct Growth {
+  std::uint32_t tid;
+  Total total;
+  std::vector<std::uint64_t> frames;
+  unwind::StackStop stop;
+  bool has_kernel_stack;
+};
+
+/// Reads the sums of a process, as far as they have grown.
+class SumReader {
+ public:
+  SumReader(unwind::BpfObject& object, std::uint32_t pid) : object_(object), pid_(pid) {}
+
+  void read() {
+    for (const auto& [key, sum] : increases_.take(object_.read_sums(), [] {})) {
+      if (key.tgid != pid_)
+        continue;
+      const auto stack = object_.stack(key.user_stack);
+      const auto in_kernel = object_.stack(key.kernel_stack);
+      all_.push_back({key.tid,
+                      {sum.ns, sum.count},
+                      {stack.frames.begin(), stack.frames.end()},
+                      stack.stop,
+                      in_kernel.is_kernel && in_kernel.frames.size() > 1});
+    }
+  }
+  [[nodiscard]] const std::vector<Growth>& all() const { return all_; }
+
+ private:
+  unwind::BpfObject& object_;
+  std::uint32_t pid_;
+  waits::SumIncreases increases_;
+  std::vector<Growth> all_;
+};
+
+void print_sums(unwind::BpfObject& object, const std::vector<Growth>& all, const std::string& text,
+                std::uint32_t pid) {
   unsigned long long start = 0, end = 0;
   std::sscanf(text.c_str(), "code %llx %llx", &start, &end);
   std::map<std::uint32_t, Total> totals;
   std::uint64_t incomplete = 0, with_kernel_stack = 0;
-  for (const auto& [key, sum] : object.read_sums()) {
-    const auto stack = object.stack(key.user_stack);
-    const bool is_whole = stack.stop == unwind::kStopEndOfStack && !stack.frames.empty();
-    if (key.tgid != pid || (is_whole && !leads_through(stack, start, end)))
+  for (const Growth& growth : all) {
+    const bool is_whole = growth.stop == unwind::kStopEndOfStack && !growth.frames.empty();
+    if (is_whole && !leads_through(growth.frames, start, end))
       continue;
-    totals[key.tid].ns += sum.ns;
-    totals[key.tid].switches += sum.count;
-    const auto in_kernel = object.stack(key.kernel_stack);
-    with_kernel_stack += in_kernel.is_kernel && in_kernel.frames.size() > 1 ? sum.count : 0;
+    totals[growth.tid].ns += growth.total.ns;
+    totals[growth.tid].switches += growth.total.switches;
+    with_kernel_stack += growth.has_kernel_stack ? growth.total.switches : 0;
     if (is_whole)
       continue;
-    incomplete += sum.count;
-    fmt::print("# {} times, end {}:", sum.count, static_cast<int>(stack.stop));
-    for (const std::uint64_t frame : stack.frames)
+    incomplete += growth.total.switches;
+    fmt::print("# {} times, end {}:", growth.total.switches, static_cast<int>(growth.stop));
+    for (const std::uint64_t frame : growth.frames)
       fmt::print(" {:x}", frame);
     fmt::print("\n");
   }
@@ -96,7 +135,7 @@ void print_counts(const unwind::Counts& counts) {
              counts.missed, counts.missed_ns, counts.stacks - counts.reused);
 }
 
-void run(const unwind::LoadOptions& options, const std::vector<std::string>& command) {
+void run(const unwind::LoadOptions& options, bool renews, const std::vector<std::string>& command) {
   const auto object = unwind::load(options);
   testing::HandshakenChild child(command);
   const auto pid = static_cast<std::uint32_t>(child.pid());
@@ -107,9 +146,16 @@ void run(const unwind::LoadOptions& options, const std::vector<std::string>& com
   if (options.pass_on == unwind::kPassNothing)
     live.update();
   object->attach_to_switches();
-  const std::string text = child.work();
-  fmt::print("{}", text);
-  print_sums(*object, text, pid);
+  SumReader sums(*object, pid);
+  const std::string text = child.work([&] {
+    if (!renews)
+      return;
+    sums.read();
+    object->renew();
+  });
+  sums.read();
+  fmt::print("{}renewed {}\n", text, object->memory().renewals);
+  print_sums(*object, sums.all(), text, pid);
   object->detach();
   print_counts(object->counts());
   if (const int status = child.finish(); status != 0)
@@ -121,6 +167,7 @@ void run(const unwind::LoadOptions& options, const std::vector<std::string>& com
 int main(int argc, char** argv) {
   try {
     unwind::LoadOptions options{.program = unwind::Program::kOnSwitch, .only_targets = true};
+    bool renews = false;
     int first = 1;
     for (; first < argc && argv[first][0] == '-'; ++first) {
       const std::string_view option = argv[first];
@@ -128,6 +175,7 @@ int main(int argc, char** argv) {
       options.with_reuse = options.with_reuse && option != "--no-reuse";
       options.check_reuse = options.check_reuse || option == "--check-reuse";
       options.with_kernel_stacks = options.with_kernel_stacks || option == "--kernel-stacks";
+      renews = renews || option == "--renew";
       if (option == "--no-room")
         options.stack_bytes = sizeof(unwind::StackBlock);
       if (option.starts_with(kMostSums))
@@ -140,7 +188,7 @@ int main(int argc, char** argv) {
         options.min_ns =
             1000 * parse_number<std::uint32_t>(option.substr(kMinimum.size())).value_or(0);
     }
-    run(options, {argv + first, argv + argc});
+    run(options, renews, {argv + first, argv + argc});
   } catch (const recording::Refused& error) {
     fmt::print("skipped: {}\n", error.what());
     return 77;

@@ -66,6 +66,13 @@ for option in '' --no-reuse --check-reuse; do
   run_threads "ping_pong $option" 2 $option "$PE_KERNEL/off_cpu" ping_pong 100000
 done
 
+# Numbers of stacks from before a renewal are not used any more, and stacks of waits that it interrupts stay.
+run_threads 'renewed' 2 --renew --kernel-stacks "$PE_KERNEL/off_cpu" ping_pong 100000
+at_least 'renewed' 3 "$(field renewed 2)"
+expect 'renewed: stacks in the kernel' "$(awk '$1 == "sums" { n += $4 } END { print n }' "$dir/out")" "$(field in_kernel 2)"
+run_threads 'renewed during waits' 1 --renew "$PE_KERNEL/off_cpu" sleep 8 150
+at_least 'renewed during waits' 16 "$(field renewed 2)"
+
 run_threads 'kernel stacks' 1 --kernel-stacks "$PE_KERNEL/off_cpu" sleep 20 10
 expect 'switches with the stack in the kernel' "$(field sums 4)" "$(field in_kernel 2)"
 for option in '' --check-reuse; do

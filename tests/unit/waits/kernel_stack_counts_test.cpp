@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(each_loss_is_a_line_with_its_fix) {
     counts.missed_ns = 1'500'000'000;
     return losses_of(counts).at(0);
   };
-  const std::string fewer = ": record fewer threads, or for a shorter time";
+  const std::string fewer = ": record fewer threads";
   const std::string all = ": record fewer processes, or use --all";
   BOOST_TEST(told(&Counts::sums_full, 12) ==
              "12 waits had no room in the kernel's map, 0.300 s" + fewer);

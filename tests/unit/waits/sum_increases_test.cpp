@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+using pe::unwind::NumberedSum;
 using pe::unwind::SumKey;
 using pe::waits::SumIncreases;
 using KeyedSum = SumIncreases::KeyedSum;
@@ -26,10 +27,19 @@ SumKey key_of(std::uint32_t tid) {
           .lock = 0};
 }
 
+/// Gives a sum the place of its thread, in the half that has these numbers.
+std::vector<NumberedSum> numbered(const std::vector<KeyedSum>& sums, std::uint32_t first = 0) {
+  std::vector<NumberedSum> all;
+  for (const KeyedSum& keyed : sums)
+    all.push_back({first + keyed.key.tid, keyed.key.tid, keyed});
+  return all;
+}
+
 /// One word for each sum that has grown: "tid:ns/count@last".
-std::string take(SumIncreases& increases, const std::vector<KeyedSum>& sums) {
+std::string take(SumIncreases& increases, const std::vector<KeyedSum>& sums,
+                 std::uint32_t first = 0) {
   std::string text;
-  for (const auto& [key, sum] : increases.take(sums, [] {}))
+  for (const auto& [key, sum] : increases.take(numbered(sums, first), [] {}))
     text += (text.empty() ? "" : " ") + std::to_string(key.tid) + ":" + std::to_string(sum.ns) +
             "/" + std::to_string(sum.count) + "@" + std::to_string(sum.last_ns);
   return text;
@@ -69,32 +79,22 @@ BOOST_AUTO_TEST_CASE(sums_come_in_the_order_of_their_last_waits_then_of_threads)
 
 BOOST_AUTO_TEST_CASE(the_parts_of_a_sum_grow_with_it) {
   SumIncreases increases;
-  (void)increases.take(std::vector<KeyedSum>{{key_of(7), {100, 3, 50, 10, 20, 5}}}, [] {});
-  const auto grown =
-      increases.take(std::vector<KeyedSum>{{key_of(7), {130, 4, 60, 15, 22, 6}}}, [] {});
+  (void)increases.take(numbered({{key_of(7), {100, 3, 50, 10, 20, 5}}}), [] {});
+  const auto grown = increases.take(numbered({{key_of(7), {130, 4, 60, 15, 22, 6}}}), [] {});
   BOOST_TEST_REQUIRE(grown.size() == 1U);
   BOOST_TEST(grown[0].sum.ready_ns == 5U);
   BOOST_TEST(grown[0].sum.silent_ns == 2U);
   BOOST_TEST(grown[0].sum.silent_ready_ns == 1U);
   // A thread that had not run before has only a silence.
-  BOOST_TEST(
-      increases.take(std::vector<KeyedSum>{{key_of(7), {130, 5, 70, 15, 30, 14}}}, [] {}).size() ==
-      1U);
+  BOOST_TEST(increases.take(numbered({{key_of(7), {130, 5, 70, 15, 30, 14}}}), [] {}).size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(every_part_of_a_key_tells_sums_apart) {
+// The place then has another number, and its sum starts at zero.
+BOOST_AUTO_TEST_CASE(a_sum_in_the_place_of_an_older_one_has_grown_by_all_of_it) {
   SumIncreases increases;
   take(increases, {{key_of(7), {100, 3, 50, 0, 0, 0}}});
-  std::vector<SumKey> others(6, key_of(7));
-  ++others[0].tgid;
-  ++others[1].tid;
-  ++others[2].user_stack;
-  ++others[3].kernel_stack;
-  ++others[4].state;
-  ++others[5].program;
-  for (const SumKey& other : others)
-    BOOST_TEST(increases.take(std::vector<KeyedSum>{{other, {10, 1, 60, 0, 0, 0}}}, [] {}).size() ==
-               1u);
+  BOOST_TEST(take(increases, {{key_of(7), {130, 5, 60, 0, 0, 0}}}, 1024) == "7:130/5@60");
+  BOOST_TEST(take(increases, {{key_of(7), {131, 6, 70, 0, 0, 0}}}, 1024) == "7:1/1@70");
 }
 
 // The kernel adds to a sum's time first, then to its count.
