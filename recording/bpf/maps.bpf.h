@@ -29,6 +29,7 @@ enum {
   kThreadSums = 4,         ///< number of sums remembered
   kThreadWakers = 4,       ///< number of wakers remembered
   kHeldLocks = 4,          ///< number of locks that a thread holds
+  kFoundRules = 1024,      ///< number of rules that a scratch remembers
   kHistoryWords = 128,     ///< room; the last 8 are for filling up a step
   kMaxHistoryWords = 120,  ///< limit of the words that a walk reads, if it is to be remembered
   kFromStartShift = 15,    ///< bit of a place: see NotedWords
@@ -284,6 +285,13 @@ struct Limits {
   uint64_t until_ns;    ///< the walk may take until then
 };
 
+/// The rule that a walk has found at an address, in mappings of that generation.
+struct FoundRule {
+  uint64_t avma;
+  uint64_t generation;  ///< 0: none
+  struct RuleEntry rule;
+};
+
 /// State of one walk.  It is in a map, because the verifier verifies each path separately on which
 /// a variable on the stack has another value.
 struct Scratch {
@@ -325,6 +333,7 @@ struct Scratch {
   uint64_t passed_registers[kPassedRegisters];
   uint8_t passed_stack[kPassedStackBytes + kMaxKernelFrames * 8];
   uint64_t kernel_frames[kMaxKernelFrames];
+  struct FoundRule found[kFoundRules];  ///< by a hash of the address; stays for later walks
 };
 /// Each CPU has three: a sample may interrupt a switch, or the waking of a task.
 enum { kOfSwitch, kOfSample, kOfWaking, kScratchesOfCpu };

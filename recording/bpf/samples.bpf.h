@@ -109,7 +109,8 @@ static __always_inline void walk_stack(struct Scratch* scratch, struct ProcessMa
   start_walk(scratch, regs);
   find_return_probes(scratch);
   scratch->stop = kStopTooDeep;
-  struct Walk walk = {.scratch = scratch, .process = process, .rules = table};
+  struct Walk walk = {
+      .scratch = scratch, .process = process, .rules = table, .generation = generation};
   bpf_loop(kMaxFrames + 1, step, &walk, 0);
   finish_limits(&scratch->limits);
   if (*(volatile uint64_t*)&process->generation != generation)

@@ -18,6 +18,7 @@ struct Walk {
   struct Scratch* scratch;
   struct ProcessMappings* process;
   struct RuleTable* rules;
+  uint64_t generation;  ///< of the process's mappings, before the walk
 };
 
 /// Returns the number of a mapping, for the verifier.
@@ -393,6 +394,13 @@ static __always_inline long follow(struct Walk* walk, struct RuleEntry rule) {
   return enter_caller(scratch, cfa, rule.frame_pointer_slot);
 }
 
+/// Returns where the rule at an address is remembered.
+static __always_inline struct FoundRule* found_rule_at(struct Scratch* scratch, uint64_t avma) {
+  uint64_t place = (avma ^ avma >> 10) & (kFoundRules - 1);
+  KEEP(place);
+  return &scratch->found[place & (kFoundRules - 1)];
+}
+
 /// Walks one frame; called by bpf_loop().
 static long step(uint32_t i, struct Walk* walk) {
   struct Scratch* scratch = walk->scratch;
@@ -404,6 +412,13 @@ static long step(uint32_t i, struct Walk* walk) {
   const uint64_t avma = is_exact ? ip : ip - 1;
   if (!is_exact && scratch->return_probe && ip == scratch->trampoline && leave_trampoline(scratch))
     return 0;  // the next step has the true address
+  struct FoundRule* found = found_rule_at(scratch, avma);
+  if (found->avma == avma && found->generation == walk->generation) {
+    if (scratch->count >= kMaxFrames)
+      return stop(scratch, kStopTooDeep);
+    put_frame(scratch);
+    return follow(walk, found->rule);
+  }
   const bool is_mapped =
       avma - scratch->mapping_start < scratch->mapping_bytes || find_mapping(walk, avma);
   if (!is_mapped) {
@@ -421,6 +436,12 @@ static long step(uint32_t i, struct Walk* walk) {
     return stop(scratch, kStopUnmapped);
   if (scratch->mapping_index == PE_OF_RUNTIME)
     return stop(scratch, kStopUnsupported);
-  const uint32_t rule = find_rule(scratch, avma);
-  return follow(walk, walk->rules->entries[rule & (kMaxRules - 1)]);
+  const uint32_t number = find_rule(scratch, avma);
+  const struct RuleEntry rule = walk->rules->entries[number & (kMaxRules - 1)];
+  if (rule.kind != kRuleNone) {  // those depend on more of the mapping
+    found->avma = avma;
+    found->generation = walk->generation;
+    found->rule = rule;
+  }
+  return follow(walk, rule);
 }

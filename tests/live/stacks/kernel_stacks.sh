@@ -43,4 +43,7 @@ done
 check o2-plt "$PE_STACKS/stacks_o2" @MS@ plt
 # shellcheck disable=SC2016 # for the shell that runs it
 check shells sh -c 'for i in 1 2 3 4 5 6 7 8; do "$0" "$1" qsort & done; wait' "$PE_STACKS/stacks_o2" @MS@
+# Two programs that take turns on one CPU have frames of different sizes at the same addresses.
+# shellcheck disable=SC2016
+check 'same addresses' taskset -c 0 sh -c '"$0_1024" "$1" & "$0_2048" "$1" & wait' "$PE_KERNEL/same_addresses" @MS@
 finish
