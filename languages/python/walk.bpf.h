@@ -66,8 +66,10 @@ static __always_inline void find_states(struct ThreadSearch* search, uint64_t ru
     return;
   }
   bpf_loop(kMostThreads, search_thread, search, 0);
-  if (search->scratch->state_count)
-    bpf_map_update_elem(&script_threads, &tid, &search->scratch->states[0], BPF_ANY);
+  if (search->scratch->state_count) {
+    const uint64_t found = search->scratch->states[0];  // as in number_sum()
+    bpf_map_update_elem(&script_threads, &tid, &found, BPF_ANY);
+  }
 }
 
 /// Goes on to the next interpreter's frames.  Returns false if there are none.

@@ -113,8 +113,10 @@ static long choose_word(uint32_t i, struct Choice* choice) {
 /// Fills the window with `bytes` of the stack from `start` on.
 static __always_inline bool read_kernel_window(struct Scratch* scratch, uint64_t start,
                                                uint64_t bytes) {
+  if (bytes == 0)
+    return false;
   KEEP(bytes);
-  return bytes != 0 && bytes <= sizeof scratch->window &&
+  return bytes <= sizeof scratch->window &&
          !bpf_probe_read_kernel(scratch->window, bytes, (const void*)start);
 }
 

@@ -54,15 +54,17 @@ static __always_inline bool find_program_script(struct task_struct* task) {
   return program;
 }
 
-/// Finds the interpreter of a process that user space does not know yet, if it is in the process's
-/// program, or in the code that the current thread executes.  Null if there is none.
-static __always_inline const struct ProcessScript* find_script(struct task_struct* task) {
+/// Finds the interpreter of the current process, which user space does not know yet, if it is in
+/// the process's program, or in the code that the current thread executes.  This is a global
+/// function: up to Linux 6.1 at least, a program and all functions in progress share 512 bytes of
+/// stack.
+__attribute__((noinline)) int find_script(void) {
   if (!has_script_files)
     return 0;
-  const uint32_t tgid = task->tgid;
+  struct task_struct* task = bpf_get_current_task_btf();
   if (!find_program_script(task))
     bpf_find_vma(task, ((const struct pt_regs*)bpf_task_pt_regs(task))->ip, note_library, 0, 0);
-  return bpf_map_lookup_elem(&scripts, &tgid);
+  return 0;
 }
 
 /// Reads the stack of the current thread in its interpreter.  Returns the number of frames.
@@ -91,8 +93,10 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   const uint32_t cpu = bpf_get_smp_processor_id();
   const struct ProcessScript* script = bpf_map_lookup_elem(&scripts, &tgid);
   struct ScriptScratch* own = bpf_map_lookup_elem(&script_scratches, &cpu);
-  if (!script)
-    script = find_script(bpf_get_current_task_btf());
+  if (!script) {
+    find_script();
+    script = bpf_map_lookup_elem(&scripts, &tgid);
+  }
   if (!script || !own)
     return 0;
   const uint32_t count = read_script(script, own, tgid, scratch->record.tid);
@@ -107,8 +111,12 @@ __attribute__((noinline)) int send_script(struct Scratch* scratch) {
   own->record.cookie = script->binary;
   own->record.period = script->parent;
   own->record.stop = own->is_cut ? kStopTooDeep : kStopEndOfStack;
+  uint32_t bytes = sizeof own->record + count * 16;
+  KEEP(bytes);
+  if (bytes > sizeof own->record + sizeof own->words)
+    return 0;
   // Names must be read while functions exist.
-  return bpf_ringbuf_output(&ring, own, sizeof own->record + count * 16,
+  return bpf_ringbuf_output(&ring, own, bytes,
                             own->has_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 

@@ -5,17 +5,18 @@
 #include "recording/bpf/samples.bpf.h"
 
 /// Returns the number of the sum that has this key; 0 if there is no room.
-__attribute__((noinline)) uint32_t number_sum(const struct SumKey* key) {
-  if (!key)
+__attribute__((noinline)) uint32_t number_sum(const struct SumKey* of) {
+  if (!of)
     return 0;
-  const uint32_t* known = bpf_map_lookup_elem(&sum_numbers, key);
+  const struct SumKey key = *of;  // before Linux 6.8, an argument in memory is no key
+  const uint32_t* known = bpf_map_lookup_elem(&sum_numbers, &key);
   if (known && is_current(&next_sum, *known, sum_room))
     return *known;
   const uint32_t number = take_numbers(&next_sum, 1, sum_room);
   struct KeyedSum* keyed = number ? sum_of(number) : 0;
-  if (!keyed || bpf_map_update_elem(&sum_numbers, key, &number, BPF_ANY))
+  if (!keyed || bpf_map_update_elem(&sum_numbers, &key, &number, BPF_ANY))
     return 0;
-  keyed->key = *key;
+  keyed->key = key;
   return number;
 }
 
@@ -71,9 +72,11 @@ static __always_inline bool is_reported(const struct ThreadState* thread) {
          (pass_on == kPassUnfinished && (thread->is_passed_on || has_forwarded_waker(thread)));
 }
 
-/// Reports the end of a wait; false if there was no room.
-static __always_inline bool send_end(const struct ThreadState* thread, uint64_t since_ns,
-                                     uint64_t woken_ns, uint64_t silent_ns, uint64_t now) {
+/// Reports the end of a wait; 0 if there was no room.  For the stack, as find_script().
+__attribute__((noinline)) int send_end(const struct ThreadState* thread, uint64_t since_ns,
+                                       uint64_t woken_ns, uint64_t silent_ns, uint64_t now) {
+  if (!thread)
+    return 0;
   struct {
     struct SampleRecord record;
     struct EndedWait ended;
