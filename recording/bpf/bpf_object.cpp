@@ -405,6 +405,8 @@ std::unique_ptr<BpfObject> load(const LoadOptions& options) {
     const std::string problem = fmt::format("eBPF: loading programs: {}", errno_text(-error));
     if (error == -EPERM)
       throw recording::Denied(problem + "; need root, or CAP_BPF and CAP_PERFMON");
+    if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, nullptr) == 0)
+      throw recording::Refused("eBPF: the kernel is too old: Linux 6.1 is needed");
     if (is_short_of_files())
       throw Error("eBPF: programs and tables need more open files than are allowed (ulimit -n)");
     if (error == -ESRCH)  // libbpf returns this, whatever the reason was

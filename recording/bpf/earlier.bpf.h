@@ -80,7 +80,7 @@ struct {
 } earlier_scratch SEC(".maps");
 
 static __always_inline bool is_on_cpu(const struct task_struct* task) {
-  return *(const volatile int*)&task->on_cpu != 0;
+  return *(const volatile unsigned int*)&task->on_cpu != 0;
 }
 
 /// Returns the state in which a task has been since before the recording.  If it has been woken

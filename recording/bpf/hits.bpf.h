@@ -39,8 +39,10 @@ static __always_inline uint64_t weight_of(const struct pt_regs* regs, uint64_t c
     const void* at = (const void*)(word + weight->offset);
     word = 0;
     uint32_t bytes = weight->bytes;
+    if (bytes == 0)
+      return 0;
     KEEP(bytes);
-    if (bytes == 0 || bytes > sizeof word || bpf_probe_read_user(&word, bytes, at))
+    if (bytes > sizeof word || bpf_probe_read_user(&word, bytes, at))
       return 0;
   }
   return extend(word, weight->bytes, weight->is_signed);

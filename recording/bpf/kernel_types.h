@@ -116,7 +116,7 @@ struct sched_info {
 
 struct task_struct {
   unsigned int __state;
-  int on_cpu;
+  unsigned int on_cpu;  // it became smaller, and libbpf adapts only unsigned ones
   struct sched_entity se;
   struct sched_info sched_info;
   unsigned int flags;
