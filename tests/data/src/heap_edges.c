@@ -12,6 +12,8 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -294,6 +296,63 @@ static void run_attributes(void) {
   }
 }
 
+/* Of heap_nested.c: its malloc jumps there instead of allocating HEAP_JUMPS bytes. */
+#define HEAP_JUMPS 54321
+__attribute__((weak)) void heap_jump_to(jmp_buf* there);
+
+static void* drop_all(void* blocks) {
+  for (void** block = blocks; *block != NULL; ++block)
+    drop(*block, 300);
+  return NULL;
+}
+
+static KEEP void allocate_deeper(unsigned depth) {
+  if (depth == 0)
+    drop(get(40), 40);
+  else
+    allocate_deeper(depth - 1);
+  __asm__ volatile("");
+}
+
+static void on_signal(int number) {
+  (void)number;
+  drop(get(200), 200);
+}
+
+/* All functions of an allocator, which may call each other. */
+static void run_nested(void) {
+  void* blocks[21] = {NULL};
+  for (unsigned i = 0; i < 100; ++i) {
+    drop(get(5000), 5000);
+    void* block = calloc(1, 700);
+    came(block, 700);
+    went(block, 700);
+    void* larger = realloc(block, 3000);
+    came(larger, 3000);
+    drop(larger, 3000);
+    if (posix_memalign(&block, 64, 128) != 0)
+      abort();
+    came(block, 128);
+    drop(block, 128);
+  }
+  for (unsigned i = 0; i < 20; ++i)
+    blocks[i] = get(300);
+  pthread_t thread; /* its description is the C library's block */
+  if (pthread_create(&thread, NULL, drop_all, blocks) != 0)
+    abort();
+  pthread_join(thread, NULL);
+  signal(SIGUSR1, on_signal);
+  raise(SIGUSR1);
+  /* A call that never returns; later ones count. */
+  jmp_buf there;
+  heap_jump_to(&there);
+  if (setjmp(there) == 0)
+    get(HEAP_JUMPS);
+  heap_jump_to(NULL);
+  allocate_deeper(30);
+  drop(get(50), 50);
+}
+
 static void run_nothing(void) { drop(get(10), 10); }
 
 static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
@@ -308,6 +367,7 @@ static const struct mode modes[] = {{"merged_stacks", run_merged_stacks},
                                     {"readable", run_readable},
                                     {"aligned", run_aligned},
                                     {"attributes", run_attributes},
+                                    {"nested", run_nested},
                                     {"nothing", run_nothing}};
 
 int main(int argc, char** argv) {

@@ -2,7 +2,7 @@
 """Malloctrace's library counts exactly the allocations that programs made.
 
 The programs report their own allocations and frees; real programs must run unchanged.
-Usage: heap_preload.py HEAP_DUMP LIBRARY HEAP_PLUGIN HEAP_ALLOCATOR HEAP_PATTERNS HEAP_STRESS HEAP_EDGES
+Usage: heap_preload.py HEAP_DUMP LIBRARY HEAP_PLUGIN HEAP_ALLOCATOR HEAP_NESTED HEAP_PATTERNS HEAP_STRESS HEAP_EDGES
 SPDX-License-Identifier: MIT
 """
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-heap_dump, library, plugin, allocator, patterns, stress, edges = sys.argv[1:]
+heap_dump, library, plugin, allocator, nested, patterns, stress, edges = sys.argv[1:]
 folder = pathlib.Path(tempfile.mkdtemp())
 failures = 0
 
@@ -164,6 +164,16 @@ for libraries in (library, f"{library}:{allocator}"):
     result, processes = run([edges, "new"], libraries=libraries)
     check(f"{libraries}: status", result.returncode == 0, result.returncode)
     compare(libraries, said_by(result)[0], processes[0])
+
+# Of an allocator that calls itself, only the program's calls count.
+result, processes = run([edges, "nested"], libraries=f"{library}:{nested}")
+check("nested: status", result.returncode == 0, result.returncode)
+said, got = said_by(result)[0], processes[0]
+extra = [site for site in got["stacks"] if "ld-linux" in site[6]]
+check("nested: bytes", got["bytes"] == said["bytes"] + sum(int(site[0]) for site in extra), got["bytes"] - said["bytes"])
+check("nested: count", got["count"] == said["count"] + sum(int(site[1]) for site in extra), got["count"] - said["count"])
+check("nested: nothing else is held", got["live"] == said["live"] + sum(int(site[2]) for site in extra), got["live"])
+check("nested: nothing is lost", got["unknown"] == got["dropped"] == got["full"] == 0, got["unknown"])
 
 # mmap is counted if the user asks for it.
 result, processes = run([patterns, "mmap"], "mmap=1")

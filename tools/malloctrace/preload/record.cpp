@@ -152,19 +152,30 @@ void record_mapping(const void* memory, std::size_t bytes, const void* frame) no
   note_last(*thread, memory);
 }
 
-Block forget_block(const void* memory) noexcept {
-  const Hook thread;
-  if (!thread)
-    return {};
-  const Block block = thread->tracer->live.take(memory);
-  if (block.site == 0) [[unlikely]] {
-    count_unknown(*thread->tracer);
-    return block;
-  }
-  if (thread->tracer->settings.sample_bytes != 0)
+namespace {
+
+/// Returns whether the block was known.
+[[gnu::always_inline]] inline bool forget_if_known(Thread& thread, const void* memory) noexcept {
+  const Block block = thread.tracer->live.take(memory);
+  if (block.site == 0) [[unlikely]]
+    return false;
+  if (thread.tracer->settings.sample_bytes != 0)
     remove_from_filter(memory);
-  settle(*thread, memory, block);
-  return block;
+  settle(thread, memory, block);
+  return true;
+}
+
+}  // namespace
+
+void forget_block(const void* memory) noexcept {
+  const Hook thread;
+  if (thread && !forget_if_known(*thread, memory)) [[unlikely]]
+    count_unknown(*thread->tracer);
+}
+
+void forget_inner_block(const void* memory) noexcept {
+  if (const Hook thread; thread)
+    forget_if_known(*thread, memory);
 }
 
 void forget_mapping(const void* memory, std::size_t bytes) noexcept {

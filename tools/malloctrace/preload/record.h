@@ -47,8 +47,10 @@ inline bool is_no_sample(const void* memory) noexcept { return filter.of(memory)
 void record_block(const void* memory, std::size_t bytes, const void* frame) noexcept;
 /// The same for memory that the program has mapped.
 void record_mapping(const void* memory, std::size_t bytes, const void* frame) noexcept;
-/// `memory` is about to be freed.  The block's site is 0 if it was not known.
-Block forget_block(const void* memory) noexcept;
+/// `memory` is about to be freed.
+void forget_block(const void* memory) noexcept;
+/// The allocator itself is about to free `memory`.  Mostly this is not a block that counts.
+void forget_inner_block(const void* memory) noexcept;
 /// Forgets mappings in a range that are about to be unmapped, or that a new mapping has just
 /// replaced.
 void forget_mapping(const void* memory, std::size_t bytes) noexcept;

@@ -75,6 +75,12 @@ struct Thread {
   std::uint64_t told_private_bytes;  ///< the part of its memory that the header includes
 };
 
+/// A call of the real allocator by a hook, see hooks/allocator_call.h.
+struct CallNote {
+  const std::uint64_t* frame;    ///< of the hook; nullptr: there is no call
+  std::uint64_t return_address;  ///< of the hook, in that frame
+};
+
 /// The data that each hook reads first.
 struct ThreadState {
   Thread* thread;             ///< may be that of the parent process: is_ready is then false
@@ -82,6 +88,7 @@ struct ThreadState {
   bool is_starting;           ///< true: nothing is counted
   bool is_late;               ///< it has ended for us, but still allocates and frees
   std::uint8_t destructions;  ///< how often the destructors of its keys have run
+  CallNote call;              ///< the outermost one
 };
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "malloctrace/preload/hooks/allocator_call.h"
 #include "malloctrace/preload/hooks/hooks_new.h"
 #include "malloctrace/preload/memory/private_memory.h"
 #include "malloctrace/preload/record.h"
@@ -30,19 +31,40 @@ namespace {
 
 bool is_ready() noexcept { return real.is_ready || find_real_functions(); }
 
+/// Whether an allocation is between two samples, and the real function calls no hook: then nothing
+/// else is to be done.
+inline bool passes_unseen(std::size_t bytes) noexcept {
+  return !real.may_call_hooks && passes_between_samples(bytes);
+}
+
+/// Counts a block that `allocate` returns, nullptr if it cannot.
+template <typename Allocate>
+[[gnu::always_inline]] inline void* count_block(std::size_t bytes, const void* frame,
+                                                Allocate allocate) noexcept {
+  if (is_inner_call(frame)) [[unlikely]]
+    return allocate();
+  void* block = call_allocator(frame, allocate);
+  if (block == nullptr || !passes_between_samples(bytes))
+    record_block(block, bytes, frame);
+  return block;
+}
+
 PE_NOINLINE void* counted_malloc(std::size_t bytes) noexcept {
   if (!is_ready()) [[unlikely]]
     return boot_allocate(bytes);
-  void* block = real.malloc(bytes);
-  record_block(block, bytes, __builtin_frame_address(0));
-  return block;
+  return count_block(bytes, __builtin_frame_address(0), [=] { return real.malloc(bytes); });
 }
 
 PE_NOINLINE void counted_free(void* block) noexcept {
   if (block == nullptr || is_boot_block(block) || !is_ready())
     return;
+  const void* frame = __builtin_frame_address(0);
+  if (is_inner_call(frame)) [[unlikely]] {
+    forget_inner_block(block);
+    return real.free(block);
+  }
   forget_block(block);
-  real.free(block);
+  call_allocator(frame, [=] { real.free(block); });
 }
 
 PE_NOINLINE void* counted_calloc(std::size_t count, std::size_t bytes) noexcept {
@@ -50,9 +72,7 @@ PE_NOINLINE void* counted_calloc(std::size_t count, std::size_t bytes) noexcept 
   const bool is_too_much = __builtin_mul_overflow(count, bytes, &total);
   if (!is_ready()) [[unlikely]]
     return is_too_much ? nullptr : boot_allocate(total);
-  void* block = real.calloc(count, bytes);
-  record_block(block, total, __builtin_frame_address(0));
-  return block;
+  return count_block(total, __builtin_frame_address(0), [=] { return real.calloc(count, bytes); });
 }
 
 /// Moves a boot block to the real allocator.
@@ -65,10 +85,9 @@ void* move_boot_block(void* block, std::size_t bytes) noexcept {
   return moved;
 }
 
-template <typename Resize>
-void* resize(void* block, std::size_t bytes, const void* frame, Resize resize) noexcept {
+void* resize(void* block, std::size_t bytes, const void* frame) noexcept {
   Reallocation change(block);
-  void* result = resize();
+  void* result = call_allocator(frame, [=] { return real.realloc(block, bytes); });
   const bool is_freed = result == nullptr && block != nullptr && bytes == 0;
   if (result == nullptr && !is_freed)
     change.fail();
@@ -86,8 +105,13 @@ PE_NOINLINE void* counted_realloc(void* block, std::size_t bytes) noexcept {
     return move_boot_block(block, bytes);
   if (!is_ready()) [[unlikely]]
     return boot_allocate(bytes);
-  return resize(block, bytes, __builtin_frame_address(0),
-                [=] { return real.realloc(block, bytes); });
+  const void* frame = __builtin_frame_address(0);
+  if (is_inner_call(frame)) [[unlikely]] {
+    if (block != nullptr)
+      forget_inner_block(block);
+    return real.realloc(block, bytes);
+  }
+  return resize(block, bytes, frame);
 }
 
 }  // namespace
@@ -96,7 +120,7 @@ PE_NOINLINE void* counted_realloc(void* block, std::size_t bytes) noexcept {
 using namespace pe::malloctrace;
 
 PE_HOOK void* malloc(std::size_t bytes) noexcept {
-  if (passes_between_samples(bytes)) [[likely]]
+  if (passes_unseen(bytes)) [[likely]]
     return real.malloc(bytes);
   return counted_malloc(bytes);
 }
@@ -109,7 +133,7 @@ PE_HOOK void free(void* block) noexcept {
 
 PE_HOOK void* calloc(std::size_t count, std::size_t bytes) noexcept {
   std::size_t total = 0;
-  if (!__builtin_mul_overflow(count, bytes, &total) && passes_between_samples(total))
+  if (!__builtin_mul_overflow(count, bytes, &total) && passes_unseen(total))
     return real.calloc(count, bytes);
   return counted_calloc(count, bytes);
 }
@@ -131,10 +155,13 @@ PE_HOOK void* reallocarray(void* block, std::size_t count, std::size_t bytes) no
 PE_HOOK int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) noexcept {
   if (!is_ready())
     return ENOMEM;
-  const int error = real.posix_memalign(result, alignment, bytes);
-  if (error == 0 && passes_between_samples(bytes))
-    return error;
-  record_block(error == 0 ? *result : nullptr, bytes, __builtin_frame_address(0));
+  const void* frame = __builtin_frame_address(0);
+  const auto allocate = [=] { return real.posix_memalign(result, alignment, bytes); };
+  if (is_inner_call(frame)) [[unlikely]]
+    return allocate();
+  const int error = call_allocator(frame, allocate);
+  if (error != 0 || !passes_between_samples(bytes))
+    record_block(error == 0 ? *result : nullptr, bytes, frame);
   return error;
 }
 
@@ -143,23 +170,18 @@ PE_HOOK int posix_memalign(void** result, std::size_t alignment, std::size_t byt
   PE_HOOK void* name(std::size_t alignment, std::size_t bytes) noexcept { \
     if (!is_ready())                                                      \
       return boot_allocate(bytes, alignment);                             \
-    void* block = real.name(alignment, bytes);                            \
-    if (block == nullptr || !passes_between_samples(bytes))               \
-      record_block(block, bytes, __builtin_frame_address(0));             \
-    return block;                                                         \
+    return count_block(bytes, __builtin_frame_address(0),                 \
+                       [=] { return real.name(alignment, bytes); });      \
   }
 PE_ALIGNED_HOOK(aligned_alloc)
 PE_ALIGNED_HOOK(memalign)
 
 /// Hooks a function that aligns to pages.
-#define PE_PAGE_HOOK(name)                                    \
-  PE_HOOK void* name(std::size_t bytes) noexcept {            \
-    if (!is_ready())                                          \
-      return nullptr;                                         \
-    void* block = real.name(bytes);                           \
-    if (block == nullptr || !passes_between_samples(bytes))   \
-      record_block(block, bytes, __builtin_frame_address(0)); \
-    return block;                                             \
+#define PE_PAGE_HOOK(name)                                                                   \
+  PE_HOOK void* name(std::size_t bytes) noexcept {                                           \
+    if (!is_ready())                                                                         \
+      return nullptr;                                                                        \
+    return count_block(bytes, __builtin_frame_address(0), [=] { return real.name(bytes); }); \
   }
 PE_PAGE_HOOK(valloc)
 PE_PAGE_HOOK(pvalloc)

@@ -2,8 +2,9 @@
 // summed up.
 //
 // Mappings that the C library makes itself (for its allocator, for stacks of threads) do not come
-// here, so nothing counts twice.  Only anonymous writable mappings are memory.  A mapping is one
-// allocation until all of it is gone; mremap(2) is not followed.
+// here, and those that another allocator makes for a block do not count, so nothing counts twice.
+// Only anonymous writable mappings are memory.  A mapping is one allocation until all of it is
+// gone; mremap(2) is not followed.
 // SPDX-License-Identifier: MIT
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "malloctrace/preload/hooks/allocator_call.h"
 #include "malloctrace/preload/record.h"
 #include "recording/inprocess/runtime/real_functions.h"
 
@@ -33,11 +35,12 @@ bool is_memory(int protection, int flags) noexcept {
   return (flags & MAP_ANONYMOUS) != 0 && (protection & PROT_WRITE) != 0;
 }
 
-/// Earlier mappings at these addresses are gone (MAP_FIXED, or an earlier mremap(2)).
+/// Earlier mappings at these addresses are gone (MAP_FIXED, or an earlier mremap(2)).  The blocks
+/// in an allocator's mapping count instead of the mapping.
 void count_mapped(const void* memory, std::size_t bytes, bool is_memory,
                   const void* frame) noexcept {
   forget_mapping(memory, bytes);
-  if (is_memory)
+  if (is_memory && !is_inner_call(frame))
     record_mapping(memory, bytes, frame);
 }
 

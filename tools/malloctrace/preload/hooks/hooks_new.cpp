@@ -20,6 +20,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "malloctrace/preload/hooks/allocator_call.h"
 #include "malloctrace/preload/record.h"
 #include "recording/inprocess/keep_errno.h"
 
@@ -30,12 +31,21 @@ constinit RealFunctions
 
 namespace {
 
-bool is_in_glibc(void* address) noexcept {
+bool is_in_glibc(const void* address) noexcept {
   Dl_info info{};
   if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr)
     return false;
   const std::string_view path(info.dli_fname);
   return path.substr(path.rfind('/') + 1).starts_with("libc.so.6");
+}
+
+bool is_all_in_glibc() noexcept {
+#define PE_FUNCTION(name) reinterpret_cast<const void*>(real.name),
+  for (const void* function : {PE_MALLOCTRACE_ALLOCATES(PE_FUNCTION)})
+    if (function != nullptr && !is_in_glibc(function))
+      return false;
+#undef PE_FUNCTION
+  return true;
 }
 
 }  // namespace
@@ -64,6 +74,7 @@ bool find_real_functions() noexcept {
   real.find();
   inprocess::find_behind("_exit", real.exit_now);
   real.is_glibc = is_in_glibc(reinterpret_cast<void*>(real.malloc));
+  real.may_call_hooks = !is_all_in_glibc();
   real.is_ready = true;
   is_searching = false;
   return true;
@@ -244,20 +255,29 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   const NewMode mode = current_mode();
   if (mode == NewMode::kForward || mode == NewMode::kUnknown)
     return nullptr;
-  void* block = alignment == 0 ? allocate(bytes) : allocate_aligned(bytes, alignment);
+  const auto allocate_block = [=] {
+    return alignment == 0 ? allocate(bytes) : allocate_aligned(bytes, alignment);
+  };
+  if (is_inner_call(frame)) [[unlikely]]
+    return allocate_block();
+  void* block = call_allocator(frame, allocate_block);
   if (block != nullptr && !passes_between_samples(bytes))
     record_block(block, bytes, frame);
   return block;
 }
 
 /// False if the real operator must do it.
-[[gnu::always_inline]] inline bool release(void* block) noexcept {
+[[gnu::always_inline]] inline bool release(void* block, const void* frame) noexcept {
   const NewMode mode = current_mode();
   if (mode == NewMode::kForward || mode == NewMode::kUnknown)
     return false;
+  const bool is_inner = is_inner_call(frame);
   if (block != nullptr && !is_no_sample(block))
-    forget_block(block);
-  real.free(block);
+    is_inner ? forget_inner_block(block) : forget_block(block);
+  if (is_inner) [[unlikely]]
+    real.free(block);
+  else
+    call_allocator(frame, [block] { real.free(block); });
   return true;
 }
 
@@ -292,19 +312,19 @@ using namespace pe::malloctrace;
     void* block = take(bytes, alignment, __builtin_frame_address(0));                   \
     return block != nullptr ? block : forward_or_fail(k##name, bytes, alignment, more); \
   }
-#define PE_DELETE(name)              \
-  PE_HOOK void name(void* block) {   \
-    if (!release(block))             \
-      forward<void>(k##name, block); \
+#define PE_DELETE(name)                              \
+  PE_HOOK void name(void* block) {                   \
+    if (!release(block, __builtin_frame_address(0))) \
+      forward<void>(k##name, block);                 \
   }
-#define PE_DELETE_WITH(name, type)            \
-  PE_HOOK void name(void* block, type more) { \
-    if (!release(block))                      \
-      forward<void>(k##name, block, more);    \
+#define PE_DELETE_WITH(name, type)                   \
+  PE_HOOK void name(void* block, type more) {        \
+    if (!release(block, __builtin_frame_address(0))) \
+      forward<void>(k##name, block, more);           \
   }
 #define PE_DELETE_WITH_BOTH(name, type, type2)            \
   PE_HOOK void name(void* block, type more, type2 most) { \
-    if (!release(block))                                  \
+    if (!release(block, __builtin_frame_address(0)))      \
       forward<void>(k##name, block, more, most);          \
   }
 

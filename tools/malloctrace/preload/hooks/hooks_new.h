@@ -14,15 +14,17 @@ namespace pe::malloctrace {
 
 // The allocator that the program would use without us: the next definitions in the search order.
 
-#define PE_MALLOCTRACE_REPLACES(of)                                                                \
+#define PE_MALLOCTRACE_ALLOCATES(of)                                                               \
   of(malloc) of(free) of(calloc) of(realloc) of(reallocarray) of(posix_memalign) of(aligned_alloc) \
-      of(memalign) of(valloc) of(pvalloc) of(malloc_usable_size) of(dlclose)                       \
-          of(pthread_getattr_np)
+      of(memalign) of(valloc) of(pvalloc)
+#define PE_MALLOCTRACE_REPLACES(of) \
+  PE_MALLOCTRACE_ALLOCATES(of) of(malloc_usable_size) of(dlclose) of(pthread_getattr_np)
 
 struct RealFunctions {
   PE_REAL_FUNCTIONS(PE_MALLOCTRACE_REPLACES)
   void (*exit_now)(int);  ///< _exit(2)
   bool is_glibc;          ///< malloc is that of libc.so.6
+  bool may_call_hooks;    ///< one of the allocator's functions is not that of libc.so.6
 };
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)
