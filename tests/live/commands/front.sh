@@ -141,6 +141,19 @@ for part in '' -allocations; do
   wrote "heap$part.svg: .*"
   xmllint --noout "heap$part.svg" || fail "heap$part: not well-formed"
 done
+# A part without bytes has no file, whatever the form.
+cc -O0 -x c -o tidy - <<'EOF_C'
+#include <stdlib.h>
+int main() {
+  free(malloc(5000));
+  return 0;
+}
+EOF_C
+for suffix in svg folded json pb.gz; do
+  sp heap -o "tidy.$suffix" -- ./tidy; expect "no leaks, $suffix: $(cat err)" 0 $status
+  expect "no leaks, $suffix: files" "tidy-allocations.$suffix tidy.$suffix" "$(echo tidy*."$suffix")"
+  grep -qx "stackpipe: memory that was never freed: none, so tidy-leaks.$suffix was not written" err || fail "no leaks, $suffix: $(cat err)"
+done
 sp heap -p 1; expect 'heap of a running process' 2 $status
 sp heap -q -o heap.pe -- ls
 pe-symbolize -q heap.pe | stackfold --event peak-bytes >peak.folded

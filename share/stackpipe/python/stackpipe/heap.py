@@ -1,7 +1,7 @@
 """stackpipe heap: traces the allocations of a program by malloctrace.  Draws its memory peak, its leaks and its
 allocations, each as one flame graph."""
 import os
-from typing import Sequence
+from typing import NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, recorder, targets
 from stackpipe.command import read_options
@@ -17,9 +17,19 @@ freed, and FILE-allocations.svg all allocated bytes.
 OPTIONS = (targets.DURATION._replace(text="stop after S seconds; a command that still runs gets SIGINT"),
            targets.PID._replace(text=""),  # it has a message of its own
            *outputs.OPTIONS, HELP, VERSION)
-#: The parts, each with the event of stackfold and its description.
-PARTS = {"": ("peak-bytes", "memory at the peak"), "leaks": ("live-bytes", "memory that was never freed"),
-         "allocations": ("alloc-bytes", "all allocated bytes")}
+
+
+class Part(NamedTuple):
+    """A result."""
+
+    event: str  #: of stackfold
+    figure: str  #: its sum in malloctrace's summary
+    what: str
+
+
+PARTS = {"": Part("peak-bytes", "peak_bytes", "memory at the peak"),
+         "leaks": Part("live-bytes", "live_bytes", "memory that was never freed"),
+         "allocations": Part("alloc-bytes", "allocated_bytes", "all allocated bytes")}
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -51,12 +61,15 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
         status = 0 if recording.is_over_time else recording.status
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
-        with outputs.keeping(work, [os.path.basename(stream)], f"stackfold --annotate --event {PARTS[''][0]}"):
+        with outputs.keeping(work, [os.path.basename(stream)], f"stackfold --annotate --event {PARTS[''].event}"):
             named = os.path.join(work, "named.pe")
             with files.create(named) as file:
                 if tools.pipe([["pe-symbolize", *(["-q"] if is_quiet else []), stream]], stdout=file) != [0]:
                     raise Failure(f"{parts[''].path}: not written")
-            written = [write_part(part, output._replace(opens=output.opens and not part), named, target, tools) for part, output in parts.items()]
+            figures = recording.summaries[0].figures
+            written = [write_part(PARTS[part], output._replace(opens=output.opens and not part), named, target, tools)
+                       if output.form == "pe" or figures.get(PARTS[part].figure) != 0 else report_empty(PARTS[part], output)
+                       for part, output in parts.items()]
         return status if any(written) else status or OWN_FAILURE
     finally:
         files.remove_folder(work)
@@ -68,14 +81,17 @@ def trace(target: targets.Target, stream: str, output: outputs.Output, tools: pi
     return recorder.run(tools, command, target, output, is_timed=False)
 
 
-def write_part(part: str, output: outputs.Output, named: str, target: targets.Target, tools: pipeline.Tools) -> bool:
+def write_part(part: Part, output: outputs.Output, named: str, target: targets.Target, tools: pipeline.Tools) -> bool:
     """Writes one part of the recording.  Reports if it is empty, and returns whether it was written."""
-    event, what = PARTS[part]
     # Every fold would report the samples of the other events as left out.
-    folding = output.fold("--event", event, named)
-    look = ["--colors", "mem", "--countname", "bytes", "--title", printable(target.title), "--subtitle", what]
+    folding = output.fold("--event", part.event, named)
+    look = ["--colors", "mem", "--countname", "bytes", "--title", printable(target.title), "--subtitle", part.what]
     stages = output.stages(folding, *look) or [["cat", named]]
-    is_written = outputs.write(tools, output, stages, what if output.form != "pe" else "")
-    if not is_written and not output.is_quiet:
-        say(f"{what}: none, so {output.path} was not written")
-    return is_written
+    return outputs.write(tools, output, stages, part.what if output.form != "pe" else "") or report_empty(part, output)
+
+
+def report_empty(part: Part, output: outputs.Output) -> bool:
+    """Reports that a part has no stacks, so there is no file of it; returns False."""
+    if not output.is_quiet:
+        say(f"{part.what}: none, so {output.path} was not written")
+    return False
