@@ -54,6 +54,9 @@ struct ScriptFrame {
 /// Deeper stacks are cut at the root.
 inline constexpr std::size_t kMostScriptFrames = 8000;
 
+/// Longer names and files are cut.
+inline constexpr std::size_t kMostNameCharacters = 1000, kMostFileCharacters = 2000;
+
 /// The stack of a thread, the innermost frame first.
 struct ScriptFrames {
   std::vector<ScriptFrame> frames;

@@ -102,9 +102,6 @@ struct ScriptCode {
   bool is_hidden = false;        ///< no function of the script: its frames are not shown
 };
 
-/// Longer names and files are cut.
-inline constexpr std::size_t kMostNameCharacters = 1000, kMostFileCharacters = 2000;
-
 inline constexpr std::size_t kMostSymbols = 4;
 
 /// How to read an interpreter: a constant in binary.cpp of each one's folder.

@@ -286,14 +286,19 @@ void ScriptReader::expect(const std::string& path) {
   }
 }
 
-/// A library has an interpreter only if its name says so, and a program with any name may have one.
-ScriptReader::FoundBinary ScriptReader::find(const objects::Image& image, bool has_name) {
+std::optional<ScriptBinary> find_whole_interpreter(const objects::Image& image, bool has_name) {
   auto script = has_name || is_program(image) ? find_interpreter(image, !has_name) : std::nullopt;
+  if (script && script->loop.empty())
+    add_loop(image, *script);
+  if (script)
+    add_moved_parts(image, script->loop);
+  return script;
+}
+
+ScriptReader::FoundBinary ScriptReader::find(const objects::Image& image, bool has_name) {
+  auto script = find_whole_interpreter(image, has_name);
   if (!script)
     return nullptr;
-  if (script->loop.empty())
-    add_loop(image, *script);
-  add_moved_parts(image, script->loop);
   ScriptFile file{.number = files_.size() + 1,
                   .script = *std::move(script),
                   .segments = {image.segments().begin(), image.segments().end()}};

@@ -33,6 +33,10 @@
 
 namespace pe::languages {
 
+/// Returns the interpreter of a file with all code of its loop; nullopt if it has none.  A library
+/// has one only if its name says so (`has_name`), and a program with any name may have one.
+std::optional<ScriptBinary> find_whole_interpreter(const objects::Image& image, bool has_name);
+
 /// A process that runs an interpreter: the stacks of its threads, and the names of its functions.
 ///
 /// Names are read once for each code object.  An address may be reused, also before the names are

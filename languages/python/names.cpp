@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/utf8.h"
+#include "languages/python/objects.h"
 
 namespace pe::languages {
 namespace {
@@ -96,21 +97,13 @@ std::optional<CodeFields> live_fields(Memory& memory, const PythonLayout& layout
 
 std::optional<std::string> read_python_text(Memory& memory, const PythonLayout& layout,
                                             std::uint64_t text, std::size_t most) {
-  constexpr std::uint32_t kKindShift = 2, kKindMask = 7, kIsCompact = 0x20, kIsAscii = 0x40;
-  const auto length = memory.value<std::uint64_t>(text + layout.text_length);
-  const auto state = memory.value<std::uint32_t>(text + layout.text_state);
-  if (!length || !state || (*state & kIsCompact) == 0)
+  const auto found = find_python_text(memory, layout, text, most);
+  std::vector<std::byte> units(found ? found->bytes : 0);
+  if (!found || !memory.read(found->avma, units))
     return std::nullopt;
-  const std::uint32_t unit_bytes = *state >> kKindShift & kKindMask;
-  if (unit_bytes != 1 && unit_bytes != 2 && unit_bytes != 4)
-    return std::nullopt;
-  const bool is_ascii = (*state & kIsAscii) != 0;
-  std::vector<std::byte> units(std::min<std::uint64_t>(*length, most) * unit_bytes);
-  if (!memory.read(text + (is_ascii ? layout.ascii_data : layout.wide_data), units))
-    return std::nullopt;
-  if (unit_bytes == 1)
+  if (found->unit_bytes == 1)
     return utf8_of<std::uint8_t>(units);
-  return unit_bytes == 2 ? utf8_of<std::uint16_t>(units) : utf8_of<std::uint32_t>(units);
+  return found->unit_bytes == 2 ? utf8_of<std::uint16_t>(units) : utf8_of<std::uint32_t>(units);
 }
 
 LineTable decode_lines(Bytes table, std::uint32_t first_line, std::uint32_t instructions) {
@@ -130,12 +123,9 @@ LineTable decode_lines(Bytes table, std::uint32_t first_line, std::uint32_t inst
 }
 
 LineTable read_line_table(Memory& memory, const PythonLayout& layout, const CodeFields& code) {
-  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20U;
-  const auto size = memory.value<std::uint64_t>(code.line_table + layout.bytes_size);
-  if (!size || *size > kMostBytes)
-    return {};
-  std::vector<std::byte> table(*size);
-  if (!memory.read(code.line_table + layout.bytes_data, table))
+  const auto found = find_line_table(memory, layout, code);
+  std::vector<std::byte> table(found ? found->bytes : 0);
+  if (!found || !memory.read(found->avma, table))
     return {};
   return decode_lines(table, code.first_line, layout.instructions);
 }

@@ -15,6 +15,7 @@
 
 #include "base/byte_reader.h"
 #include "malloctrace/heap/heap.h"
+#include "malloctrace/script_names.h"
 
 namespace {
 
@@ -38,7 +39,8 @@ Fd shared_memory(Bytes input) {
   check(::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK) == 0);
   input = input.subspan(std::min(input.size(), sizeof(heap::Header)));
   constexpr std::array kSections{heap::kModulesAt, heap::kCodesAt, heap::kStacksAt,
-                                 heap::kSitesAt,   heap::kWidesAt, heap::kThreadsAt};
+                                 heap::kSitesAt,   heap::kWidesAt, heap::kThreadsAt,
+                                 heap::kScriptsAt, heap::kCopiesAt};
   for (const std::uint64_t at : kSections) {
     std::uint16_t length = 0;
     if (input.size() < sizeof length)
@@ -69,13 +71,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::byte* data, std::size_t size) {
   check(heap->stacks.words.size() <= 1 + kWordsOfByte * heap->file_bytes);
   for (const heap::Module& module : heap->modules)
     check(module.start <= module.end && module.path_length <= sizeof module.path);
-  std::vector<heap::Frame> frames;
+  for (const heap::Script& script : heap->scripts)
+    check(script.copies <= heap->copies.size() &&
+          script.copied_bytes <= heap->copies.size() - script.copies);
+  // Names come from the copies alone: the loop's file is not read.
+  heap::Heap nameless = *heap;
+  nameless.modules.clear();
+  malloctrace::ScriptNames names([](std::uint32_t, const stream::ScriptFunction&) {});
+  names.begin_process(1, nameless);
+  heap::Heap::Stack stack;
   for (const heap::Site& site : heap->sites) {
     check(site.sums.first_tick <= site.sums.last_tick || site.sums.allocated_count == 0);
-    const bool is_whole = heap->stack(site, frames);
-    check(is_whole || frames.size() == heap::Heap::kMaxFrames);
-    for (const heap::Frame& frame : frames)
+    const bool is_whole = heap->stack(site, stack);
+    check(is_whole || stack.frames.size() == heap::Heap::kMaxFrames ||
+          stack.scripts.size() == heap::Heap::kMaxFrames);
+    for (const heap::Frame& frame : stack.frames)
       check(frame.module <= heap->modules.size());
+    for (const std::uint32_t script : stack.scripts)
+      check(script < heap->scripts.size());
+    check(names.chain(stack).size() <= 1 + stack.frames.size() + 2 * stack.scripts.size());
   }
   check(std::memchr(heap->header.command, 0, sizeof heap->header.command) != nullptr);
   (void)heap->total();

@@ -258,6 +258,9 @@ std::string shared_heap() {
   const auto main = b.code(0x1010, module), f = b.code(0x2010, module), g = b.code(0x3010);
   b.site_of({main, f, g},
             {.allocated_bytes = 100, .allocated_count = 2, .live_bytes = 50, .live_count = 1});
+  const auto script = b.script({.code = 0x100, .place = 1, .mark = 2, .ends_call = true},
+                               std::vector<std::byte>(24));
+  b.site_of({script, main, f}, {.allocated_bytes = 8, .allocated_count = 1});
   b.site_of({main, g}, {.wide = b.wide({.allocated_bytes = 1UL << 40, .peak_bytes = 7})});
   b.thread(0, 1).sums[0] = pe::testing::HeapTotals{.allocated_bytes = 3}.of_thread(1);
   const pe::Fd fd = b.build();
@@ -268,13 +271,14 @@ std::string shared_heap() {
     return bytes;
   };
   std::string seed = bytes_at(0, sizeof(pe::heap::Header));
-  for (const auto& [at, size] :
-       {std::pair{pe::heap::kModulesAt, sizeof(pe::heap::Module)},
-        std::pair{pe::heap::kCodesAt, 4 * sizeof(pe::heap::Code)},
-        std::pair{pe::heap::kStacksAt, b.stacks().size()},
-        std::pair{pe::heap::kSitesAt, 3 * sizeof(pe::heap::SiteTotals)},
-        std::pair{pe::heap::kWidesAt, 3 * sizeof(pe::heap::WideTotals)},
-        std::pair{pe::heap::kThreadsAt, 2 * sizeof(pe::heap::ThreadSum)}}) {
+  for (const auto& [at, size] : {std::pair{pe::heap::kModulesAt, sizeof(pe::heap::Module)},
+                                 std::pair{pe::heap::kCodesAt, 5 * sizeof(pe::heap::Code)},
+                                 std::pair{pe::heap::kStacksAt, b.stacks().size()},
+                                 std::pair{pe::heap::kSitesAt, 4 * sizeof(pe::heap::SiteTotals)},
+                                 std::pair{pe::heap::kWidesAt, 3 * sizeof(pe::heap::WideTotals)},
+                                 std::pair{pe::heap::kThreadsAt, 2 * sizeof(pe::heap::ThreadSum)},
+                                 std::pair{pe::heap::kScriptsAt, 2 * sizeof(pe::heap::Script)},
+                                 std::pair{pe::heap::kCopiesAt, std::size_t{24}}}) {
     const auto length = static_cast<std::uint16_t>(size);
     seed.append(reinterpret_cast<const char*>(&length), sizeof length);
     seed += bytes_at(at, size);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "languages/common/frame.h"
 #include "malloctrace/heap/layout.h"
 
 namespace pe::testing {
@@ -97,6 +98,17 @@ class HeapBuilder {
     return static_cast<std::uint32_t>(codes_.size() - 1);
   }
 
+  /// Adds a frame of an interpreter and returns its code.  `claimed` are the bytes of copies that
+  /// it claims to have; 0: as many as there are.
+  std::uint32_t script(const languages::ScriptFrame& frame, const std::vector<std::byte>& copies,
+                       std::uint32_t claimed = 0) {
+    scripts_.push_back({frame.code, frame.place, frame.mark, frame.ends_call ? 1U : 0U,
+                        static_cast<std::uint32_t>(copies_.size()),
+                        claimed != 0 ? claimed : static_cast<std::uint32_t>(copies.size()), 0});
+    copies_.insert(copies_.end(), copies.begin(), copies.end());
+    return code(scripts_.size() - 1, heap::kScriptModule);
+  }
+
   /// Adds a child of node `parent` and returns its number.  Node 0 is the root.
   std::uint32_t child(std::uint32_t parent, std::uint32_t code) {
     nodes_.emplace_back(parent, code);
@@ -149,11 +161,15 @@ class HeapBuilder {
     count(whole.modules, modules_.size());
     count(whole.codes, codes_.size() - 1);
     count(whole.stack_bytes, stacks_.size());
+    count(whole.scripts, scripts_.size() - 1);
+    count(whole.copied_bytes, copies_.size());
     count(whole.sites, sites_.size() - 1);
     count(whole.wides, wides_.size() - 1);
     put(fd, heap::kModulesAt, std::span(modules_));
     put(fd, heap::kCodesAt, std::span(codes_));
     put(fd, heap::kStacksAt, std::span(stacks_));
+    put(fd, heap::kScriptsAt, std::span(scripts_));
+    put(fd, heap::kCopiesAt, std::span(copies_));
     put(fd, heap::kSitesAt, std::span(sites_));
     put(fd, heap::kWidesAt, std::span(wides_));
     for (const auto& [slot, sums] : threads_) {
@@ -197,6 +213,8 @@ class HeapBuilder {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes_{{0, 0}};  ///< parent and code
   std::vector<std::uint32_t> last_, expected_;                          ///< of the list of stacks
   std::vector<std::uint8_t> stacks_;
+  std::vector<heap::Script> scripts_{heap::Script{}};
+  std::vector<std::byte> copies_;
   std::vector<heap::SiteTotals> sites_{heap::SiteTotals{}};
   std::vector<heap::WideTotals> wides_{heap::WideTotals{}};
   std::vector<std::pair<std::uint32_t, std::vector<heap::ThreadSums>>> threads_;

@@ -123,6 +123,8 @@ class Process {
 
   [[nodiscard]] std::string frame(std::uint32_t number) const {
     const Code& code = at<Code>(kCodesAt)[number];
+    if (code.module == kScriptModule)
+      return fmt::format("script {}", code.avma);
     if (code.module == 0)
       return fmt::format("{:x}", code.avma);
     const Module& module = at<Module>(kModulesAt)[code.module - 1];

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "recording/stream/whole_stream.h"
 #include "stream/records/event.h"
+#include "stream/script_mapping.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -86,7 +87,7 @@ void Summary::add(const HeapOfProcess& process) {
     resident_peak_bytes = header.resident_peak_bytes;
     resident_heap_bytes = heap.peak_bytes;
     mapped_peak_bytes = header.mapped_peak_bytes;
-    is_python = has_python(heap);
+    is_python = header.counts_objects == 0 && has_python(heap);
   }
 }
 
@@ -225,12 +226,11 @@ constexpr std::size_t kRoundBytes = 1UL << 20U;
 constexpr std::string_view kAnonymous = "//anon";
 
 /// The newest module of each site's stack; 0: none.
-std::vector<std::uint32_t> newest_modules(const heap::Heap& heap,
-                                          std::vector<heap::Frame>& frames) {
+std::vector<std::uint32_t> newest_modules(const heap::Heap& heap, heap::Heap::Stack& stack) {
   std::vector<std::uint32_t> newest(heap.sites.size());
   for (std::size_t i = 0; i < heap.sites.size(); ++i) {
-    heap.stack(heap.sites[i], frames);
-    for (const heap::Frame& frame : frames)
+    heap.stack(heap.sites[i], stack);
+    for (const heap::Frame& frame : stack.frames)
       newest[i] = std::max(newest[i], frame.module);
   }
   return newest;
@@ -251,7 +251,12 @@ bool have_overlaps(const std::vector<heap::Module>& modules) {
 
 }  // namespace
 
-HeapStream::HeapStream(Output& out) : writer_(out), attr_(heap_attr()) {
+HeapStream::HeapStream(Output& out)
+    : writer_(out),
+      attr_(heap_attr()),
+      scripts_([this](std::uint32_t number, const stream::ScriptFunction& function) {
+        write_function(number, function);
+      }) {
   writer_.write_header();
   std::uint64_t id = kFirstId;
   for (std::size_t i = 0; i < kHeapEvents.size(); ++i, ++id)
@@ -269,9 +274,11 @@ void HeapStream::add(const HeapOfProcess& process, std::uint64_t time_ns) {
   time_ns_ = std::max(time_ns_, time_ns);
   mapped_.clear();
   has_overlaps_ = have_overlaps(heap.modules);
+  pid_ = static_cast<std::uint32_t>(process.pid);
+  scripts_.begin_process(process.pid, heap);
   write_comm(process);
   write_unmapped_code(process);
-  const std::vector<std::uint32_t> newest = newest_modules(heap, frames_);
+  const std::vector<std::uint32_t> newest = newest_modules(heap, stack_);
   std::vector<std::uint32_t> sites(heap.sites.size());
   for (std::uint32_t i = 0; i < sites.size(); ++i)
     sites[i] = i;
@@ -334,7 +341,7 @@ void HeapStream::write_map(std::uint32_t pid, const heap::Module& module) {
 
 /// Writes those modules of the stack's frames that the stream does not show as mapped.
 void HeapStream::map_frames(const HeapOfProcess& process) {
-  for (const heap::Frame& frame : frames_) {
+  for (const heap::Frame& frame : stack_.frames) {
     if (frame.module == 0)
       continue;
     const heap::Module& module = process.heap.modules[frame.module - 1];
@@ -350,7 +357,7 @@ void HeapStream::write_unmapped_code(const HeapOfProcess& process) {
   constexpr std::uint64_t kPageBytes = 4096;
   std::vector<std::uint64_t> pages;
   for (const heap::Code& code : process.heap.codes)
-    if (code.module == 0 && code.avma != 0)
+    if (code.module == 0 && code.avma != 0)  // no frame of an interpreter
       pages.push_back(code.avma & ~(kPageBytes - 1));
   std::sort(pages.begin(), pages.end());
   pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
@@ -366,19 +373,56 @@ void HeapStream::write_unmapped_code(const HeapOfProcess& process) {
   mapped_.clear();  // these were not modules
 }
 
+void HeapStream::write_function(std::uint32_t number, const stream::ScriptFunction& function) {
+  stream::build_script_mapping(builder_, pid_, number, function);
+  builder_.pad();
+  finish_record(pid_);
+  functions_.insert_or_assign(number, function);
+}
+
+void HeapStream::note_holder(const heap::Sums& sums, std::span<const std::uint64_t> chain) {
+  held_.add(sums);
+  for (std::size_t i = 0; i < chain.size(); ++i)
+    if (chain[i] >= stream::kScriptStart && chain[i] < stream::kScriptEnd) {
+      // Behind the mark, all but the innermost address are one more.
+      held_by_line_[chain[i] - (i > 1 ? 1 : 0)].add(sums);
+      return;
+    }
+}
+
+/// Returns "leak (app.py:7) allocated 60.0 %"; empty if no script has such bytes.
+std::string HeapStream::holder(std::uint64_t Held::*bytes, std::string_view of) const {
+  const auto most = std::ranges::max_element(held_by_line_, [bytes](const auto& a, const auto& b) {
+    return a.second.*bytes != b.second.*bytes ? a.second.*bytes < b.second.*bytes
+                                              : a.first > b.first;
+  });
+  if (most == held_by_line_.end() || most->second.*bytes == 0)
+    return {};
+  const std::uint64_t offset = most->first - stream::kScriptStart;
+  const auto function = functions_.find(static_cast<std::uint32_t>(offset / stream::kScriptBytes));
+  if (function == functions_.end())
+    return {};
+  constexpr double kPercent = 100;
+  const auto& [name, file, line, kind] = function->second;
+  return fmt::format(
+      "; {} ({}:{}) allocated {:.1f} % of {}", printable(name), printable(file_name(file)),
+      line + offset % stream::kScriptBytes,
+      kPercent * static_cast<double>(most->second.*bytes) / static_cast<double>(held_.*bytes), of);
+}
+
+std::string HeapStream::holders() const {
+  return holder(&Held::peak_bytes, "the peak") + holder(&Held::live_bytes, "what was not freed");
+}
+
 void HeapStream::write_site(const HeapOfProcess& process, const heap::Site& site) {
-  if (!process.heap.stack(site, frames_))
-    ++cut_stacks_;
+  const bool is_whole = process.heap.stack(site, stack_);
   if (has_overlaps_)
     map_frames(process);
-  chain_.assign(1, static_cast<std::uint64_t>(PERF_CONTEXT_USER));
-  // The first address of a chain is that of the instruction itself; all others are return
-  // addresses.
-  for (std::size_t i = 0; i < frames_.size(); ++i) {
-    const heap::Frame& frame = frames_[i];
-    const std::uint64_t exact = frame.is_exact ? frame.avma : frame.avma - 1;
-    chain_.push_back(i == 0 ? exact : exact + 1);
-  }
+  auto chain = scripts_.chain(stack_);
+  if (!is_whole || chain.size() > heap::Heap::kMaxFrames + 1)
+    ++cut_stacks_;
+  chain = chain.first(std::min(chain.size(), heap::Heap::kMaxFrames + 1));
+  note_holder(site.sums, chain);
   const auto pid = static_cast<std::uint32_t>(process.pid);
   for (std::size_t i = 0; i < kHeapEvents.size(); ++i) {
     const std::uint64_t weight = kHeapEvents[i].weight(process.heap, site.sums);
@@ -386,14 +430,13 @@ void HeapStream::write_site(const HeapOfProcess& process, const heap::Site& site
       continue;
     builder_.begin(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER)
         .add(kFirstId + i)
-        .add(chain_.size() > 1 ? chain_[1] : std::uint64_t{0})
+        .add(chain.size() > 1 ? chain[1] : std::uint64_t{0})
         .add(pid)
         .add(pid)
         .add(time_ns_)
         .add(weight)
-        .add(std::uint64_t{chain_.size()})
-        .add_bytes(
-            {reinterpret_cast<const char*>(chain_.data()), chain_.size() * sizeof chain_.front()});
+        .add(std::uint64_t{chain.size()})
+        .add_bytes({reinterpret_cast<const char*>(chain.data()), chain.size_bytes()});
     write_record();
     ++samples_;
   }

@@ -213,7 +213,7 @@ malloctrace::Summary HeapSource::summary() const {
 
 Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended) const {
   Closing closing;
-  closing.summary = malloctrace::describe_use(all, session_.cost().describe_length());
+  closing.summary = malloctrace::describe_use(all, session_.cost().describe_length()) + all.holders;
   malloctrace::add_figures(all, closing);
   closing.detail(malloctrace::describe_processes(all));
   closing.detail(session_.cost().describe());

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "stream/script_mapping.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -27,13 +28,19 @@ std::string text_of(const names::Function& function, std::string_view module) {
 
 /// The report itself shows missing symbols: it has places instead.
 FrameNames::FrameNames(bool with_lines)
-    : resolver_([](const std::string&) {}, {.lines = with_lines}) {}
+    : resolver_([](const std::string&) {}, {.lines = with_lines}),
+      scripts_([this](std::uint32_t number, const stream::ScriptFunction& function) {
+        functions_.insert_or_assign(number, function);
+      }),
+      with_lines_(with_lines) {}
 
 void FrameNames::begin_process(pid_t pid, const heap::Heap& heap) {
   known_.clear();
   pid_ = static_cast<std::uint32_t>(pid);
   resolver_.forget_jit(pid_);
   heap_ = &heap;
+  functions_.clear();
+  scripts_.begin_process(pid, heap);
 }
 
 stream::Mapping FrameNames::mapping_of(const heap::Frame& frame) {
@@ -63,6 +70,37 @@ const std::vector<char32_t>& FrameNames::at(const heap::Frame& frame) {
   for (const names::Function& function : resolved.functions)
     numbers.push_back(number_of(text_of(function, resolved.module)));
   return numbers;
+}
+
+/// "leak  app.py:7  [Python]"; without lines, that of the function's start.
+char32_t FrameNames::script_at(std::uint64_t address) {
+  const std::uint64_t offset = address - stream::kScriptStart;
+  const stream::ScriptFunction& function =
+      functions_[static_cast<std::uint32_t>(offset / stream::kScriptBytes)];
+  const auto line = static_cast<std::uint32_t>(with_lines_ ? offset % stream::kScriptBytes : 0);
+  return number_of(
+      text_of({.name = function.name, .file = function.file, .line = function.line + line},
+              stream::runtime_name(function.kind)));
+}
+
+void FrameNames::append(const heap::Heap::Stack& stack, std::u32string& numbers) {
+  std::vector<std::uint64_t> native;
+  append_chain(stack.frames, native);
+  std::size_t next = 0;  // in the native frames, which keep their order
+  for (const std::uint64_t address : scripts_.chain(stack)) {
+    if (address >= stream::kScriptStart && address < stream::kScriptEnd) {
+      // All but the innermost are one more, as return addresses.
+      numbers.push_back(script_at(address - (next > 0 ? 1 : 0)));
+      continue;
+    }
+    const auto found =
+        std::find(native.begin() + static_cast<std::ptrdiff_t>(next), native.end(), address);
+    if (found == native.end())
+      continue;
+    next = static_cast<std::size_t>(found - native.begin());
+    const std::vector<char32_t>& functions = at(stack.frames[next++]);
+    numbers.insert(numbers.end(), functions.begin(), functions.end());
+  }
 }
 
 char32_t FrameNames::number_of(const std::string& text) {
@@ -135,12 +173,9 @@ void Report::add(const HeapOfProcess& process) {
     const heap::Sums& sums = site.sums;
     if (sums.allocated_count == 0 && sums.live_bytes == 0 && sums.peak_bytes == 0)
       continue;
-    heap.stack(site, frames_);
+    heap.stack(site, stack_);
     stack = root;
-    for (const heap::Frame& frame : frames_) {
-      const std::vector<char32_t>& functions = names_.at(frame);
-      stack.append(functions.begin(), functions.end());
-    }
+    names_.append(stack_, stack);
     const auto [item, is_new] = by_stack_.try_emplace(stack);
     Sums& all = item->second;
     const std::uint64_t first_ms = age_ms(process, sums.first_tick);
@@ -182,11 +217,11 @@ std::string Report::most_mapped_by(const heap::Heap& heap) {
   const std::uint32_t site = heap.header.mapped_top_site;
   if (site == 0 || site > heap.sites.size())
     return {};
-  heap.stack(heap.sites[site - 1], frames_);
-  if (frames_.empty() || names_.at(frames_.front()).empty())
+  heap.stack(heap.sites[site - 1], stack_);
+  if (stack_.frames.empty() || names_.at(stack_.frames.front()).empty())
     return {};
   return fmt::format("; {} of them by {}", grouped(heap.header.mapped_top_bytes),
-                     names_.text(names_.at(frames_.front()).front()));
+                     names_.text(names_.at(stack_.frames.front()).front()));
 }
 
 void Report::append_mapped(std::string& text) const {

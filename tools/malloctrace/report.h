@@ -17,6 +17,7 @@
 
 #include "malloctrace/heap/heap.h"
 #include "malloctrace/processes.h"
+#include "malloctrace/script_names.h"
 #include "names/resolver.h"
 #include "stream/proc/process_table.h"
 
@@ -33,6 +34,8 @@ class FrameNames {
   void begin_process(pid_t pid, const heap::Heap& heap);
   /// Returns the numbers of the functions at a frame, the innermost inlined one first.
   const std::vector<char32_t>& at(const heap::Frame& frame);
+  /// Appends the numbers of the functions of a stack, the innermost first.
+  void append(const heap::Heap::Stack& stack, std::u32string& numbers);
 
   /// Returns the number of a text.
   char32_t number_of(const std::string& text);
@@ -59,8 +62,12 @@ class FrameNames {
   };
 
   stream::Mapping mapping_of(const heap::Frame& frame);
+  char32_t script_at(std::uint64_t address);
 
   names::Resolver resolver_;
+  ScriptNames scripts_;
+  std::unordered_map<std::uint32_t, stream::ScriptFunction> functions_;  ///< by number
+  bool with_lines_;
   std::uint32_t pid_ = 0;
   const heap::Heap* heap_ = nullptr;
   std::set<stream::MappedFile, FileLess> files_;  ///< the mappings point to these
@@ -124,7 +131,7 @@ class Report {
   FrameNames names_;
   std::unordered_map<std::u32string, Sums> by_stack_;  ///< numbers of names_, the command's first
   std::vector<OfProcess> processes_;
-  std::vector<heap::Frame> frames_;
+  heap::Heap::Stack stack_;
 };
 
 }  // namespace pe::malloctrace

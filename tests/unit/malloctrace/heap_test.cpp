@@ -34,10 +34,10 @@ std::string refusal(Fd fd) {
 
 /// "3 2 1": the addresses of a site's stack, innermost first.
 std::string stack_of(const heap::Heap& heap, std::uint32_t site) {
-  std::vector<heap::Frame> frames;
-  BOOST_TEST(heap.stack(heap.sites.at(site - 1), frames));
+  heap::Heap::Stack stack;
+  BOOST_TEST(heap.stack(heap.sites.at(site - 1), stack));
   std::string text;
-  for (const heap::Frame& frame : frames)
+  for (const heap::Frame& frame : stack.frames)
     text += (text.empty() ? "" : " ") + std::to_string(frame.avma);
   return text;
 }
@@ -326,9 +326,38 @@ BOOST_AUTO_TEST_CASE(stacks_that_no_record_could_hold_are_cut) {
     node = b.child(node, inner);
   const auto site = b.site(node, {});
   const heap::Heap heap = read(b);
-  std::vector<heap::Frame> frames;
-  BOOST_TEST(!heap.stack(heap.sites.at(site - 1), frames));
-  BOOST_TEST(frames.size() == heap::Heap::kMaxFrames);
+  heap::Heap::Stack stack;
+  BOOST_TEST(!heap.stack(heap.sites.at(site - 1), stack));
+  BOOST_TEST(stack.frames.size() == heap::Heap::kMaxFrames);
+}
+
+BOOST_AUTO_TEST_CASE(frames_of_an_interpreter_are_apart) {
+  HeapBuilder b;
+  const auto outer = b.script({.code = 0x100, .ends_call = true}, std::vector<std::byte>(16));
+  const auto inner = b.script({.code = 0x200}, std::vector<std::byte>(8));
+  const auto site = b.site_of({outer, inner, b.code(1), b.code(2)}, {});
+  const heap::Heap heap = read(b);
+  heap::Heap::Stack stack;
+  BOOST_TEST(heap.stack(heap.sites.at(site - 1), stack));
+  BOOST_TEST(stack.scripts == (std::vector<std::uint32_t>{1, 0}), boost::test_tools::per_element());
+  BOOST_TEST(stack_of(heap, site) == "2 1");
+  BOOST_TEST(heap.scripts.at(1).code == 0x200U);
+  BOOST_TEST(heap.scripts.at(1).copies == 16U);
+  BOOST_TEST(heap.damaged == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(frames_of_an_interpreter_that_do_not_exist_are_damaged) {
+  HeapBuilder b;
+  const auto none = b.code(7, heap::kScriptModule);
+  const auto long_copies = b.script({.code = 0x100}, std::vector<std::byte>(8), 1000);
+  const auto site = b.site_of({none, long_copies}, {});
+  const heap::Heap heap = read(b);
+  heap::Heap::Stack stack;
+  BOOST_TEST(heap.stack(heap.sites.at(site - 1), stack));
+  BOOST_TEST(stack.scripts.size() == 1U);
+  BOOST_TEST(stack.frames.size() == 1U);
+  BOOST_TEST(heap.scripts.at(0).copied_bytes == 0U);
+  BOOST_TEST(heap.damaged == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(the_process_is_told_the_time) {

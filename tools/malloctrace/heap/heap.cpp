@@ -75,8 +75,11 @@ class HeapReader {
     // The process counts an element after it is complete, so all counted elements can be read now.
     heap_.modules = section<Module>(kModulesAt, header.modules, kMaxModules);
     heap_.codes = section<Code>(kCodesAt, header.codes, kMaxCodes, 1);
+    heap_.scripts = section<Script>(kScriptsAt, header.scripts, kMaxScripts, 1);
+    heap_.copies = section<std::byte>(kCopiesAt, header.copied_bytes, kMaxCopiedBytes);
     const auto stacks = section<std::uint8_t>(kStacksAt, header.stack_bytes, kMaxStackBytes);
     check_modules();
+    check_codes();
     read_sites(stacks.size());
     add_threads();
     read_stacks(stacks);
@@ -112,11 +115,23 @@ class HeapReader {
                                                    static_cast<std::uint32_t>(sizeof module.path));
       unescape(module);
     }
-    for (Code& code : heap_.codes)
-      if (code.module > heap_.modules.size()) {
+  }
+
+  void check_codes() {
+    for (Script& script : heap_.scripts)
+      if (script.copies > heap_.copies.size() ||
+          script.copied_bytes > heap_.copies.size() - script.copies) {
         ++heap_.damaged;
-        code.module = 0;
+        script.copied_bytes = script.copies = 0;
       }
+    for (Code& code : heap_.codes) {
+      const bool is_known = code.module == kScriptModule ? code.avma - 1 < heap_.scripts.size()
+                                                         : code.module <= heap_.modules.size();
+      if (is_known)
+        continue;
+      ++heap_.damaged;
+      code.module = 0;
+    }
   }
 
   void read_sites(std::uint64_t stack_bytes) {
@@ -211,15 +226,21 @@ class HeapReader {
 
 }  // namespace
 
-bool Heap::stack(const Site& site, std::vector<Frame>& frames) const {
-  frames.clear();
+bool Heap::stack(const Site& site, Stack& into) const {
+  into.frames.clear();
+  into.scripts.clear();
+  bool is_whole = true;
   for (std::uint32_t node = site.node; node != 0; node = stacks.parent(node)) {
-    if (frames.size() == kMaxFrames)
-      return false;
     const Code& code = codes[stacks.words[node] - 1];
-    frames.push_back({code.avma, code.module, code.is_exact != 0});
+    const bool is_script = code.module == kScriptModule;
+    if ((is_script ? into.scripts.size() : into.frames.size()) == kMaxFrames)
+      is_whole = false;
+    else if (is_script)
+      into.scripts.push_back(static_cast<std::uint32_t>(code.avma - 1));
+    else
+      into.frames.push_back({code.avma, code.module, code.is_exact != 0});
   }
-  return true;
+  return is_whole;
 }
 
 Sums Heap::total() const noexcept {

@@ -146,6 +146,8 @@ struct Heap {
   Header header{};              ///< `command` ends with a NUL
   std::vector<Module> modules;  ///< `path` is unescaped, `end` is not below start
   std::vector<Code> codes;      ///< index: number - 1
+  std::vector<Script> scripts;  ///< index: number - 1; copies are within the next
+  std::vector<std::byte> copies;
   StackTree stacks;
   std::vector<Site> sites;       ///< index: number - 1
   std::uint64_t file_bytes = 0;  ///< memory that the file uses
@@ -155,9 +157,14 @@ struct Heap {
   /// A record of the sample stream has no room for more frames.
   static constexpr std::size_t kMaxFrames = 8'000;
 
-  /// Stores the frames of a site in `frames`, innermost first.  False if there were more than
-  /// kMaxFrames: the outermost ones are then missing.
-  bool stack(const Site& site, std::vector<Frame>& frames) const;
+  /// The stack of a site, innermost first.
+  struct Stack {
+    std::vector<Frame> frames;
+    std::vector<std::uint32_t> scripts;  ///< indices in Heap::scripts
+  };
+  /// Stores the frames of a site.  False if there were more than kMaxFrames of a kind: the
+  /// outermost ones are then missing.
+  bool stack(const Site& site, Stack& into) const;
 
   /// Returns a number of allocations: exact counts unchanged, estimates rounded.
   [[nodiscard]] std::uint64_t whole(std::uint64_t count) const noexcept {

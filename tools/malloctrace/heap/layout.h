@@ -11,6 +11,8 @@
 //     SiteTotals[]    totals of each site; numbers start at 1
 //     WideTotals[]    totals of sites that have outgrown SiteTotals; numbers start at 1
 //     ThreadSums[]    counts of threads that are not in the sites' totals yet
+//     Script[]        each distinct frame of an interpreter; numbers start at 1
+//     byte[]          copies of the memory that names them
 //
 // Modules, codes, stacks and sites are complete before the header's count includes them, and only
 // totals change afterwards.  The reader must check everything that it reads: the process is
@@ -37,9 +39,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "languages/registry.h"
+
 namespace pe::heap {
 
-inline constexpr std::uint64_t kMagic = 0x3370616568657073;  ///< "speheap3", the layout's version
+inline constexpr std::uint64_t kMagic = 0x3470616568657073;  ///< "speheap4", the layout's version
 
 /// The offset of each section, and the number of elements that it has room for.
 inline constexpr std::uint64_t kModulesAt = std::uint64_t{1} << 20;
@@ -54,6 +58,10 @@ inline constexpr std::uint64_t kWidesAt = std::uint64_t{3} << 32;
 inline constexpr std::uint32_t kMaxWides = 1 << 22;
 inline constexpr std::uint64_t kThreadsAt = std::uint64_t{4} << 32;
 inline constexpr std::uint32_t kMaxThreads = 1 << 15;  ///< at one time; slots are reused
+inline constexpr std::uint64_t kScriptsAt = std::uint64_t{5} << 32;
+inline constexpr std::uint32_t kMaxScripts = 1 << 22;
+inline constexpr std::uint64_t kCopiesAt = kScriptsAt + (std::uint64_t{1} << 30);
+inline constexpr std::uint32_t kMaxCopiedBytes = 1U << 31;
 inline constexpr std::uint64_t kFileBytes = std::uint64_t{6} << 32;
 
 // live_bytes changes at other times than the fields that follow peak_bytes.
@@ -73,7 +81,7 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint32_t has_ended;  ///< 1: the process left by exit(3), or we saw its _exit(2)
 
   /// Counts; of threads: slots used.  Each is copied to readers before those that it depends on.
-  std::uint32_t sites, stack_bytes, codes, modules, wides, threads;
+  std::uint32_t sites, stack_bytes, codes, scripts, copied_bytes, modules, wides, threads;
   std::uint32_t last_tick;  ///< of the newest allocation of any thread, and of a peak that is now
 
   // Sums of the whole process.
@@ -110,6 +118,10 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint32_t mapped_top_site;                       ///< its number; 0: none
   std::uint32_t unused_mapped;
   std::uint64_t resident_peak_bytes;  ///< VmHWM when the process ended; 0: not known
+
+  languages::ScriptLayout script_layout;
+  std::uint32_t has_script_layout;  ///< 1: the layout is valid; written last
+  std::uint32_t counts_objects;     ///< 1: the blocks of the interpreter's own allocator count
 };
 
 enum class BeganAs : std::uint32_t { kProgram, kFork };
@@ -133,7 +145,23 @@ struct Code {
   std::uint32_t is_exact : 1;
 };
 static_assert(sizeof(Code) == 8);
-static_assert(kMaxModules < 1 << 15);
+
+/// The module of a code that is no address, but a frame of an interpreter: `avma` is the number of
+/// its Script.  In a stack all frames of the interpreter are outside of the native ones.
+inline constexpr std::uint32_t kScriptModule = (1 << 15) - 1;
+static_assert(kMaxModules < kScriptModule);
+
+/// A frame of an interpreter: languages::ScriptFrame.
+struct Script {
+  std::uint64_t code;  ///< avma of its code object; kNoCode: the outer frames are missing
+  std::uint32_t place, mark;
+  std::uint32_t ends_call;
+  /// Copies of the code object and of the objects that it names, for languages::Interpreter.  Each
+  /// is its avma, its number of bytes, and these, padded to a multiple of 8.
+  std::uint32_t copies, copied_bytes;  ///< where they start in the section, and how many bytes
+  std::uint32_t unused;
+};
+static_assert(sizeof(Script) == 32);
 
 /// With sampling, counts are estimates in units of 1/256.
 inline constexpr std::uint32_t kCountUnit = 256;
@@ -240,7 +268,9 @@ struct ThreadSums {
   std::int64_t live_bytes;  ///< not reported to the header yet
   ThreadSum sums[kSumsOfThread];
 };
-static_assert(sizeof(ThreadSums) * kMaxThreads <= kFileBytes - kThreadsAt);
+static_assert(sizeof(ThreadSums) * kMaxThreads <= kScriptsAt - kThreadsAt);
+static_assert(sizeof(Script) * kMaxScripts <= kCopiesAt - kScriptsAt);
+static_assert(kMaxCopiedBytes <= kFileBytes - kCopiesAt);
 
 // The stacks of sites in the shared memory: the format, and how it is written.
 //

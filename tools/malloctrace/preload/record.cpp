@@ -67,12 +67,16 @@ bool is_still_last(const Thread& thread) noexcept {
   return thread.left_at_last == thread_state.sample_left;
 }
 
+LiveBlocks& blocks_of(Tracer& tracer, Owner owner) noexcept {
+  return owner == Owner::kMalloc ? tracer.live : tracer.objects;
+}
+
 /// Records a block; `insert` adds it to the live ones.
 template <typename Insert>
 [[gnu::always_inline]] inline void record(Thread& thread, const void* memory, Block block,
                                           Insert insert) noexcept {
   Tracer& tracer = *thread.tracer;
-  if (block.site == 0 || !insert(tracer.live)) [[unlikely]]
+  if (block.site == 0 || !insert()) [[unlikely]]
     return count_up(tracer.shared.header().dropped);
   if (tracer.settings.sample_bytes != 0)
     add_to_filter(memory);
@@ -96,7 +100,7 @@ void count_unknown(const Tracer& tracer) noexcept {
 
 }  // namespace
 
-void record_block(const void* memory, std::size_t bytes, const void* frame) noexcept {
+void record_block(const void* memory, std::size_t bytes, const void* frame, Owner owner) noexcept {
   if (memory == nullptr) [[unlikely]]
     return note_failure();
   const Hook thread;
@@ -104,10 +108,11 @@ void record_block(const void* memory, std::size_t bytes, const void* frame) noex
     return note_uncounted();
   if (!is_sample(*thread, bytes))
     return;
-  thread->tracer->live.prefetch(memory);
+  LiveBlocks& live = blocks_of(*thread->tracer, owner);
+  live.prefetch(memory);
   const std::uint32_t site = find_site(*thread, static_cast<const std::uint64_t*>(frame));
   const Block block{site, bytes};
-  record(*thread, memory, block, [&](LiveBlocks& live) { return live.insert(memory, block); });
+  record(*thread, memory, block, [&] { return live.insert(memory, block); });
 }
 
 void MappedSites::add(heap::Header& header, std::uint32_t site, std::uint64_t mapped) noexcept {
@@ -155,8 +160,9 @@ void record_mapping(const void* memory, std::size_t bytes, const void* frame) no
 namespace {
 
 /// Returns whether the block was known.
-[[gnu::always_inline]] inline bool forget_if_known(Thread& thread, const void* memory) noexcept {
-  const Block block = thread.tracer->live.take(memory);
+[[gnu::always_inline]] inline bool forget_if_known(Thread& thread, const void* memory,
+                                                   Owner owner = Owner::kMalloc) noexcept {
+  const Block block = blocks_of(*thread.tracer, owner).take(memory);
   if (block.site == 0) [[unlikely]]
     return false;
   if (thread.tracer->settings.sample_bytes != 0)
@@ -202,14 +208,20 @@ void forget_mapping(const void* memory, std::size_t bytes) noexcept {
   });
 }
 
-Reallocation::Reallocation(const void* memory) noexcept : memory_(memory) {
+void forget_object(const void* memory) noexcept {
+  if (const Hook thread; thread)
+    forget_if_known(*thread, memory, Owner::kInterpreter);
+}
+
+Reallocation::Reallocation(const void* memory, Owner owner) noexcept
+    : memory_(memory), owner_(owner) {
   if (memory == nullptr || is_no_sample(memory))
     return;
   const Hook thread;
   if (!thread)
     return;
-  block_ = thread->tracer->live.take(memory);
-  if (block_.site == 0)
+  block_ = blocks_of(*thread->tracer, owner).take(memory);
+  if (block_.site == 0 && owner == Owner::kMalloc)
     count_unknown(*thread->tracer);
 }
 
@@ -228,7 +240,7 @@ void Reallocation::fail() noexcept {
   if (block_.site == 0)
     return;
   const Hook thread;
-  if (thread && !thread->tracer->live.insert(memory_, block_))
+  if (thread && !blocks_of(*thread->tracer, owner_).insert(memory_, block_))
     count_up(thread->tracer->shared.header().dropped);
 }
 

@@ -42,15 +42,24 @@ inline bool passes_between_samples(std::size_t bytes) noexcept {
 /// Whether a block that is freed cannot be a known one.
 inline bool is_no_sample(const void* memory) noexcept { return filter.of(memory) == 0; }
 
+/// Whose block it is.
+enum class Owner : std::uint8_t {
+  kMalloc,
+  kInterpreter,  ///< an interpreter's own allocator, which may place it in a block of malloc
+};
+
 /// A hook whose frame is `frame` (__builtin_frame_address(0)) has allocated `memory`; nullptr means
 /// that the allocator refused.
-void record_block(const void* memory, std::size_t bytes, const void* frame) noexcept;
+void record_block(const void* memory, std::size_t bytes, const void* frame,
+                  Owner owner = Owner::kMalloc) noexcept;
 /// The same for memory that the program has mapped.
 void record_mapping(const void* memory, std::size_t bytes, const void* frame) noexcept;
 /// `memory` is about to be freed.
 void forget_block(const void* memory) noexcept;
 /// The allocator itself is about to free `memory`.  Mostly this is not a block that counts.
 void forget_inner_block(const void* memory) noexcept;
+/// The same of a block of an interpreter, which may be older than the trace.
+void forget_object(const void* memory) noexcept;
 /// Forgets mappings in a range that are about to be unmapped, or that a new mapping has just
 /// replaced.
 void forget_mapping(const void* memory, std::size_t bytes) noexcept;
@@ -60,7 +69,7 @@ void forget_mapping(const void* memory, std::size_t bytes) noexcept;
 class Reallocation {
  public:
   /// To be called before realloc(3).
-  explicit Reallocation(const void* memory) noexcept;
+  explicit Reallocation(const void* memory, Owner owner = Owner::kMalloc) noexcept;
   /// To be called afterwards: the block is gone, or is now another.
   void succeed() noexcept;
   /// To be called afterwards: the block remains.
@@ -68,6 +77,7 @@ class Reallocation {
 
  private:
   const void* memory_;
+  Owner owner_;
   Block block_{};
 };
 

@@ -48,6 +48,9 @@ struct Process {
   pthread_key_t key;          ///< for the ends of threads
   Tracer* tracer;
   std::byte* shared;
+  OwnScript script;
+  ScriptState (*find_script)() noexcept;  ///< nullptr: there is no interpreter
+  bool counts_objects;
 };
 constinit Process
     process{};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): one a process
@@ -60,7 +63,8 @@ void report_counts(Thread& thread) noexcept {
   count_up(header.frames_walked, now.walked - thread.told.walked);
   count_up(header.frames_reused, now.reused - thread.told.reused);
   thread.told = now;
-  const std::uint64_t bytes = sizeof(Thread) + thread.walk.private_bytes();
+  const std::uint64_t bytes =
+      sizeof(Thread) + thread.walk.private_bytes() + thread.script.private_bytes();
   count_up(header.private_bytes, bytes - thread.told_private_bytes);
   thread.told_private_bytes = bytes;
 }
@@ -82,6 +86,7 @@ void close_thread(Thread& thread) noexcept {
   }
   count_up(tracer.shared.header().private_bytes, std::uint64_t{0} - thread.told_private_bytes);
   thread.walk.stop();
+  thread.script.stop();
   thread.added.stop();
   thread_state.thread = nullptr;
   unmap_private(&thread, sizeof(Thread));
@@ -112,6 +117,17 @@ bool read_settings(const char* const* environment) noexcept {
       std::string_view::npos;
   process.has_settings = true;
   return true;
+}
+
+/// Adds the interpreter to the tables and the header; without memory, stacks lack its frames.
+void start_scripts(Tracer& tracer) noexcept {
+  if (process.find_script == nullptr || !tracer.scripts.start(tracer.shared, process.script))
+    return;
+  heap::Header& header = tracer.shared.header();
+  header.script_layout = process.script.layout;
+  header.counts_objects = process.counts_objects ? 1 : 0;
+  publish(header.has_script_layout, 1U);
+  tracer.has_scripts = true;
 }
 
 void fill_header(const Tracer& tracer) noexcept {
@@ -178,6 +194,7 @@ bool start_process(bool is_fork, Failure& failure) noexcept {
   const bool is_started = tracer->extents.start(file->base) && start_tables(*tracer);
   if (is_started) {
     failure = {};
+    start_scripts(*tracer);
     fill_header(*tracer);
   }
   const bool is_sent = is_started && send_memory(file->fd);
@@ -328,16 +345,20 @@ Thread* begin_thread() noexcept {
 
 namespace {
 
-/// Adds the stack that was walked last, which no thread has added yet.
-std::uint32_t add_site(Thread& thread, const WalkedStack& stack) noexcept {
+/// Adds the stack that was walked last, which no thread has added yet.  Its outermost frames are
+/// those of the interpreter.
+std::uint32_t add_site(Thread& thread, const WalkedStack& stack, std::uint32_t scripts) noexcept {
   Tracer& tracer = *thread.tracer;
   const std::lock_guard guard(tracer.sites_lock);
   if (const std::uint32_t known = tracer.sites.find(stack.hash); known != 0)
     return known;
-  const auto code = [&thread](std::uint32_t number) { return thread.walk.code(number); };
+  const auto code = [&thread, scripts](std::uint32_t number) {
+    return number < scripts ? thread.script.code(number) : thread.walk.code(number - scripts);
+  };
   const std::uint32_t site =
-      tracer.sites.make_room() ? tracer.stacks.add(thread.added, slot_of(thread), stack.depth, code)
-                               : 0;
+      tracer.sites.make_room()
+          ? tracer.stacks.add(thread.added, slot_of(thread), stack.depth + scripts, code)
+          : 0;
   if (site == 0)
     count_up(tracer.shared.header().full);
   else
@@ -345,11 +366,28 @@ std::uint32_t add_site(Thread& thread, const WalkedStack& stack) noexcept {
   return site;
 }
 
+/// Walks the interpreter's frames and adds them to the stack's hash.  Returns their number.
+std::uint32_t walk_script(Thread& thread, WalkedStack& stack) noexcept {
+  Tracer& tracer = *thread.tracer;
+  if (!tracer.has_scripts || stack.depth == 0) [[likely]]
+    return 0;
+  const WalkedScript script = thread.script.walk(tracer.scripts, tracer.codes,
+                                                 process.find_script(), tracer.settings.depth);
+  if (script.depth == 0)
+    return 0;
+  constexpr unsigned kHalf = 32;
+  const std::uint64_t bits = script.hash.bits();
+  stack.hash = stack.hash.with(static_cast<std::uint32_t>(bits))
+                   .with(static_cast<std::uint32_t>(bits >> kHalf));
+  return script.depth;
+}
+
 }  // namespace
 
 std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept {
   const unwind::FrameState caller{frame[1], reinterpret_cast<std::uint64_t>(frame + 2), frame[0]};
-  const WalkedStack stack = thread.walk.walk(caller, end_of_stack(caller.sp));
+  WalkedStack stack = thread.walk.walk(caller, end_of_stack(caller.sp));
+  const std::uint32_t scripts = walk_script(thread, stack);
   heap::Header& header = thread.tracer->shared.header();
   if (thread.walk.is_cut()) [[unlikely]]
     count_up(header.cut_stacks);
@@ -362,10 +400,24 @@ std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept {
     return thread.last_site;
   std::uint32_t site = thread.tracer->sites.find(stack.hash);
   if (site == 0) [[unlikely]]
-    site = stack.depth == 0 ? 0 : add_site(thread, stack);
+    site = stack.depth == 0 ? 0 : add_site(thread, stack, scripts);
   thread.last_stack = stack.hash;
   thread.last_site = site;
   return site;
+}
+
+void begin_scripts(const OwnScript& script, ScriptState (*find)() noexcept) noexcept {
+  if (!is_own_process())
+    return;
+  process.script = script;
+  process.find_script = find;
+  start_scripts(*process.tracer);
+}
+
+void note_objects() noexcept {
+  process.counts_objects = true;
+  if (is_own_process())
+    process.tracer->shared.header().counts_objects = 1;
 }
 
 void begin_process(const char* const* environment) noexcept {
@@ -384,6 +436,8 @@ void note_end() noexcept {
   // A process may end twice: exit(3), and _exit(2) in a handler.
   const std::uint64_t bytes = tracer->codes.private_bytes() + tracer->sites.private_bytes() +
                               tracer->stacks.private_bytes() + tracer->live.private_bytes() +
+                              tracer->objects.private_bytes() +
+                              (tracer->has_scripts ? tracer->scripts.private_bytes() : 0) +
                               tracer->mappings.private_bytes();
   count_up(header.private_bytes, bytes - std::exchange(tracer->told_private_bytes, bytes));
   const inprocess::KeepErrno keep;

@@ -13,6 +13,7 @@
 #include "malloctrace/preload/memory/shadow_map.h"
 #include "malloctrace/preload/sampling.h"
 #include "malloctrace/preload/stacks/code_book.h"
+#include "malloctrace/preload/stacks/script_walk.h"
 #include "malloctrace/preload/stacks/stack_walk.h"
 #include "malloctrace/preload/stacks/stack_writer.h"
 #include "recording/inprocess/runtime/stack_bounds.h"
@@ -37,6 +38,7 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
   SharedMemory shared;
   Extents extents;  ///< of `shared`
   LiveBlocks live;
+  LiveBlocks objects;  ///< of an interpreter's own allocator
   MappingList mappings;
   MappedSites mapped;
   Ledger ledger;
@@ -44,6 +46,8 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
   SpinLock sites_lock;  ///< for adding to the next two
   SiteTable sites;
   StackWriter stacks;
+  ScriptBook scripts;
+  bool has_scripts;  ///< `scripts` has started
   SpinLock threads_lock;
   PrivateArray<std::uint32_t> free_slots;
   std::uint32_t free_slot_count;
@@ -66,6 +70,7 @@ struct Thread {
   StackHash last_stack;  ///< and its site: mostly the next stack is the same
   std::uint32_t last_site;
   StackWalk walk;
+  ScriptWalk script;
   StackPath added;  ///< the stack of this thread that was new last
   Account account;
   heap::ThreadSums* sums;
@@ -98,6 +103,12 @@ extern constinit thread_local ThreadState thread_state __attribute__((tls_model(
 void begin_process(const char* const* environment) noexcept;
 /// Starts the calling thread, and the process if necessary; nullptr if it is not traced.
 Thread* begin_thread() noexcept;
+
+/// Stacks have the frames of an interpreter from now on, also in forked processes.  To be called
+/// while the process has one thread.  `find` returns where the calling thread is in it.
+void begin_scripts(const OwnScript& script, ScriptState (*find)() noexcept) noexcept;
+/// The blocks of its own allocator count, also in forked processes.
+void note_objects() noexcept;
 
 /// Ends a thread that begin_thread() has started, if nothing will report the end of that thread.
 void end_late_thread(Thread& thread) noexcept;

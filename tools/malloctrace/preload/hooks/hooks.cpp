@@ -17,6 +17,7 @@
 
 #include "malloctrace/preload/hooks/allocator_call.h"
 #include "malloctrace/preload/hooks/hooks_new.h"
+#include "malloctrace/preload/hooks/hooks_python.h"
 #include "malloctrace/preload/memory/private_memory.h"
 #include "malloctrace/preload/record.h"
 #include "malloctrace/preload/tracer.h"
@@ -224,6 +225,8 @@ namespace {
   pe::inprocess::prepare_exec_hooks(environment, kSettingsVariable);
   pe::inprocess::prepare_filter_hooks();
   begin_process(environment);
+  if (is_own_process())
+    start_python();
 }
 
 [[gnu::destructor]] void end_tracing() noexcept { note_end(); }

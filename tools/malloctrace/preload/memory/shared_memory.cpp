@@ -18,11 +18,13 @@ struct Place {
 };
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
-constexpr std::array<Place, 5> kPlaces = {{{heap::kCodesAt, heap::kStacksAt, 4 * kMib},
+constexpr std::array<Place, 7> kPlaces = {{{heap::kCodesAt, heap::kStacksAt, 4 * kMib},
                                            {heap::kStacksAt, heap::kSitesAt, 4 * kMib},
                                            {heap::kSitesAt, heap::kWidesAt, 16 * kMib},
                                            {heap::kWidesAt, heap::kThreadsAt, 4 * kMib},
-                                           {heap::kThreadsAt, heap::kFileBytes, 4 * kMib}}};
+                                           {heap::kThreadsAt, heap::kScriptsAt, 4 * kMib},
+                                           {heap::kScriptsAt, heap::kCopiesAt, kMib},
+                                           {heap::kCopiesAt, heap::kFileBytes, kMib}}};
 
 /// Makes the system call itself: a program may have its own mprotect(3).
 bool open_bytes(std::byte* start, std::uint64_t bytes) noexcept {

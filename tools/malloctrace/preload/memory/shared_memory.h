@@ -18,7 +18,7 @@ namespace pe::malloctrace {
 // zeros.  Examples are valgrind, searching for leaks, and a debugger that writes a core file.
 
 /// The sections that grow.
-enum class Section : std::uint8_t { kCodes, kStacks, kSites, kWides, kThreads };
+enum class Section : std::uint8_t { kCodes, kStacks, kSites, kWides, kThreads, kScripts, kCopies };
 
 /// In zeroed memory.  The caller must hold a lock for each section that it uses.
 class Extents {
@@ -34,7 +34,7 @@ class Extents {
   }
 
  private:
-  static constexpr std::size_t kSections = 5;
+  static constexpr std::size_t kSections = 7;
 
   bool grow(Section section, std::uint64_t bytes) noexcept;
 
@@ -72,6 +72,10 @@ class SharedMemory {
   [[nodiscard]] heap::ThreadSums* threads() const noexcept {
     return at<heap::ThreadSums>(heap::kThreadsAt);
   }
+  [[nodiscard]] heap::Script* scripts() const noexcept {
+    return at<heap::Script>(heap::kScriptsAt);
+  }
+  [[nodiscard]] std::byte* copies() const noexcept { return at<std::byte>(heap::kCopiesAt); }
 
   /// Whether elements 0 to `count` - 1 of a section may be used.  The caller must hold a lock and
   /// call this before a count in the header grows.

@@ -274,6 +274,23 @@ std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
   if (has_gone_)
     if (const KnownCode* before = gone_.find(key_in(key, module)); before != nullptr)
       return before->number;
+  heap::Code code{};
+  code.avma = key.address();
+  code.module = module;
+  code.is_exact = key.is_exact() ? 1 : 0;
+  return append(code);
+}
+
+std::uint32_t CodeBook::add_script(std::uint32_t script) noexcept {
+  heap::Code code{};
+  code.avma = script;
+  code.module = heap::kScriptModule;
+  const std::lock_guard guard(lock_);
+  return append(code);
+}
+
+/// 0 if there is no room.
+std::uint32_t CodeBook::append(heap::Code code) noexcept {
   heap::Header& header = shared_.header();
   if (header.codes + 1 >= heap::kMaxCodes ||
       !shared_.open<heap::Code>(Section::kCodes, std::uint64_t{header.codes} + 2)) {
@@ -281,10 +298,6 @@ std::uint32_t CodeBook::number_of(CodeKey key, std::uint32_t module) noexcept {
     return 0;
   }
   const std::uint32_t number = header.codes + 1;
-  heap::Code code{};
-  code.avma = key.address();
-  code.module = module;
-  code.is_exact = key.is_exact() ? 1 : 0;
   shared_.codes()[number] = code;
   publish(header.codes, number);
   return number;

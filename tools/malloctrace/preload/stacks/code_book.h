@@ -117,6 +117,9 @@ class CodeBook {
   GeneralStep step_by_row(CodeKey key, unwind::architecture::Registers& registers,
                           const unwind::StackView& stack) noexcept;
 
+  /// Returns the number of a new code for a frame of an interpreter; 0 if there is no room.
+  std::uint32_t add_script(std::uint32_t script) noexcept;
+
   /// Changes when known entries may be wrong.
   [[nodiscard]] std::uint32_t generation() const noexcept { return load_relaxed(generation_); }
   /// To be called when code may have been unloaded.
@@ -133,6 +136,7 @@ class CodeBook {
                                  const unwind::StackView& stack) noexcept;
   void drop(std::uint64_t start, std::uint64_t end) noexcept;
   std::uint32_t number_of(CodeKey key, std::uint32_t module) noexcept;
+  std::uint32_t append(heap::Code code) noexcept;
   [[nodiscard]] bool has_unloaded() noexcept;
   unwind::Rule find_rule(CodeKey key) noexcept;
 
