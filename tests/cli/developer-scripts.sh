@@ -3,7 +3,7 @@
 # Argument: the folder of the sources.
 set -u
 failed=0
-for name in setup demo test bench dev/soak dev/check-releases dev/in-debian dev/check-tidy dev/make-deb; do
+for name in setup demo test bench dev/soak dev/check-kernels dev/check-releases dev/in-debian dev/check-tidy dev/make-deb; do
   said=$("$1/scripts/$name" --no-such-option 2>&1 >/dev/null </dev/null); status=$?
   [ $status = 2 ] || { echo "FAILED: $name --no-such-option: status $status: $said"; failed=1; }
   [[ $said == *--no-such-option* ]] || { echo "FAILED: $name --no-such-option: $said"; failed=1; }
