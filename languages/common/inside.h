@@ -35,6 +35,18 @@ bool is_own_state(M& memory, const ScriptLayout& layout, std::uint64_t state,
   return state != 0 && is_python_thread(memory, layout.python, state, thread_pointer);
 }
 
+/// Returns what changes when an interpreter begins, or the newest one ends; 0 before the first.
+template <typename M>
+std::uint64_t newest_interpreter(M& memory, const ScriptLayout& layout, std::uint64_t runtime) {
+  return newest_python_interpreter(memory, layout.python, runtime);
+}
+
+/// Walks the frames of the thread's PyThreadState, and reads nothing of other threads.
+template <typename M, typename OnFrame>
+bool walk_own_state(M& memory, const ScriptLayout& layout, std::uint64_t state, OnFrame on_frame) {
+  return walk_python_state(memory, layout.python, state, on_frame);
+}
+
 /// Walks Python's frames as walk_script() does.  `state` is the thread's PyThreadState.
 template <typename M, typename OnFrame>
 bool walk_own_script(M& memory, const ScriptLayout& layout, const ScriptThread& thread,

@@ -159,6 +159,13 @@ class PythonWalk {
   std::uint32_t mark_ = 0;
 };
 
+/// Returns the newest of the process's interpreters; 0 if there is none.
+template <typename M>
+std::uint64_t newest_python_interpreter(M& memory, const PythonLayout& layout,
+                                        std::uint64_t runtime) {
+  return pointer_at(memory, runtime + layout.first_interpreter);
+}
+
 /// Calls `on_state` for each PyThreadState of a thread that has frames.  A thread has one in each
 /// interpreter that it has entered.  The list starts with the newest interpreter, and a thread
 /// enters newer ones from older ones.
@@ -167,7 +174,7 @@ void for_each_python_state(M& memory, const PythonLayout& layout, const ScriptTh
                            OnState on_state) {
   constexpr int kMostInterpreters = 64, kMostThreads = 16'384;
   int threads = 0;
-  std::uint64_t interpreter = pointer_at(memory, thread.runtime + layout.first_interpreter);
+  std::uint64_t interpreter = newest_python_interpreter(memory, layout, thread.runtime);
   for (int i = 0; interpreter != 0 && i < kMostInterpreters; ++i) {
     std::uint64_t state = pointer_at(memory, interpreter + layout.first_thread);
     for (; state != 0 && threads < kMostThreads; ++threads) {
@@ -181,6 +188,18 @@ void for_each_python_state(M& memory, const PythonLayout& layout, const ScriptTh
   }
 }
 
+/// Calls `on_frame` for the frames of one PyThreadState, and reads nothing of other threads.
+/// Otherwise as walk_python_thread().
+template <typename M, typename OnFrame>
+bool walk_python_state(M& memory, const PythonLayout& layout, std::uint64_t state,
+                       OnFrame on_frame) {
+  if (!has_valid_frame(layout))
+    return true;
+  PythonWalk<M, OnFrame> walk(memory, layout, on_frame);
+  walk.add_state(state);
+  return walk.finish();
+}
+
 /// Calls `on_frame` for each frame of a thread, the innermost first; for none if it runs no Python.
 /// `known` is the thread's last known PyThreadState, initially 0; it saves a search if the process
 /// has a single interpreter.  Returns false if outer frames are missing.
@@ -189,13 +208,11 @@ bool walk_python_thread(M& memory, const PythonLayout& layout, const ScriptThrea
                         std::uint64_t& known, OnFrame on_frame) {
   if (!has_valid_frame(layout))
     return true;
-  PythonWalk<M, OnFrame> walk(memory, layout, on_frame);
-  const std::uint64_t newest = pointer_at(memory, thread.runtime + layout.first_interpreter);
+  const std::uint64_t newest = newest_python_interpreter(memory, layout, thread.runtime);
   const bool is_only = newest != 0 && pointer_at(memory, newest + layout.next_interpreter) == 0;
-  if (is_only && known != 0 && is_python_thread(memory, layout, known, thread.thread_pointer)) {
-    walk.add_state(known);
-    return walk.finish();
-  }
+  if (is_only && known != 0 && is_python_thread(memory, layout, known, thread.thread_pointer))
+    return walk_python_state(memory, layout, known, on_frame);
+  PythonWalk<M, OnFrame> walk(memory, layout, on_frame);
   for_each_python_state(memory, layout, thread, [&](std::uint64_t state) {
     known = state;
     walk.add_state(state);

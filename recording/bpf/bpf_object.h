@@ -69,8 +69,8 @@ struct LoadOptions {
   std::uint32_t max_sums = (1U << 16) - 1;  ///< that have room at a time
 };
 
-/// A sum with its number, and its place in an array.  A place gets other numbers by and by, and a
-/// number gets another sum only after weeks.
+/// A sum with its number, and its place in an array.  After a renewal its place
+/// gets another number.  A number gets another sum only after weeks.
 struct NumberedSum {
   std::uint32_t number, place;
   KeyedSum keyed;

@@ -106,7 +106,7 @@ std::vector<NumberedSum> NumberedTables::read_sums() {
   return all;
 }
 
-/// Keeps a stack of an older half; with wakers, their stacks, too.
+/// Keeps a stack of an older half.  If the number is that of wakers, it also keeps their stacks.
 void NumberedTables::keep(std::uint32_t number) {
   if (number == 0 || stacks_.is_current(number))
     return;

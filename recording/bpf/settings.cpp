@@ -94,7 +94,7 @@ void configure(unwinder& skeleton, const LoadOptions& options) {
   settings.samples_are_whole = static_cast<std::uint32_t>(options.with_samples);
   settings.sum_room = is_of_switches ? std::bit_ceil(options.max_sums + 1) : 0;
   bpf_map__set_max_entries(skeleton.maps.sums, std::max(2 * settings.sum_room, 1U));
-  // Until a renewal has removed them, old numbers are there, too.
+  // A renewal removes old numbers only after new ones have come.
   bpf_map__set_max_entries(skeleton.maps.sum_numbers, std::max(2 * settings.sum_room, 1U));
   if (!is_of_switches || options.pass_on != kPassNothing)
     bpf_map__set_max_entries(skeleton.maps.ring, static_cast<std::uint32_t>(options.ring_bytes));

@@ -209,7 +209,7 @@ std::optional<std::uint64_t> BpfEngine::pass() {
   take_in();
   const std::uint64_t now_ns = monotonic_ns();
   constexpr std::size_t kMaxHeldBytes = std::size_t{64} << 20;
-  // What was taken from the ring before the last renewal must have been walked.
+  // What came from the ring before the last renewal must be walked first.
   const bool must_renew =
       object_->is_nearly_full() && recording_->drain.written_until_ns() > renewed_ns_;
   if (now_ns < next_reading_ns_ && !must_renew && recording_->waits.held_bytes() < kMaxHeldBytes)

@@ -44,13 +44,13 @@ class HandshakenChild {
     if (::read(from_.get(), &byte, 1) != 1)
       throw Error("the command ended before it was ready");
   }
-  /// Lets the child do its work, and returns its report.  Meanwhile calls `meanwhile` again and
-  /// again.
-  std::string work(const std::function<void()>& meanwhile = [] {}) {
+  /// Lets the child do its work, and returns its report.  Calls `meanwhile`, if there is one, again
+  /// and again.  Otherwise nothing takes the CPU from the child.
+  std::string work(const std::function<void()>& meanwhile = {}) {
     if (::write(to_.get(), "\n", 1) != 1)
       throw_errno("pipe", errno);
-    constexpr int kEveryMs = 10;
-    for (pollfd report{from_.get(), POLLIN, 0}; ::poll(&report, 1, kEveryMs) == 0;)
+    const int every_ms = meanwhile ? 10 : -1;
+    for (pollfd report{from_.get(), POLLIN, 0}; ::poll(&report, 1, every_ms) == 0;)
       meanwhile();
     std::array<char, 512> text{};
     const auto bytes = ::read(from_.get(), text.data(), text.size());

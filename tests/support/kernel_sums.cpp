@@ -27,6 +27,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -147,12 +148,12 @@ void run(const unwind::LoadOptions& options, bool renews, const std::vector<std:
     live.update();
   object->attach_to_switches();
   SumReader sums(*object, pid);
-  const std::string text = child.work([&] {
-    if (!renews)
-      return;
+  const auto renew = [&] {
     sums.read();
     object->renew();
-  });
+  };
+  const std::string text =
+      child.work(renews ? std::function<void()>(renew) : std::function<void()>());
   sums.read();
   fmt::print("{}renewed {}\n", text, object->memory().renewals);
   print_sums(*object, sums.all(), text, pid);

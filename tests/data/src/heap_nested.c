@@ -1,5 +1,5 @@
 /* An allocator whose functions call each other by name, so that a library which replaces them sees
- * the inner calls as well.  Free allocates, too.  It does not reuse memory.
+ * the inner calls as well.  Its free allocates as well, and reuses no memory.
  * SPDX-License-Identifier: MIT
  */
 #include <errno.h>

@@ -152,5 +152,34 @@ said, forked = trace(["-c", forks])
 in_child = sum(size for stack, size in forked if any(script[0] == "in_child" for script in scripts_of(stack)))
 check("fork: the child's objects", in_child > 4000 * 50, in_child)
 
+# A thread in a subinterpreter has the functions of both interpreters.
+subinterpreter = """
+try:
+    import _interpreters as interpreters
+    run = interpreters.exec
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    run = interpreters.run_string
+def enter():
+    run(interpreters.create(), '''
+import os
+def inside():
+    kept = []
+    for i in range(4000):
+        kept.append("inside %d" % i)
+    os._exit(0)
+inside()
+''')
+enter()
+"""
+said, entered = trace(["-c", subinterpreter])
+sums = collections.Counter()
+for stack, size in entered:
+    names = tuple(script[0] for script in scripts_of(stack))
+    if names[-1:] == ("inside",):
+        sums[names] += size
+check("subinterpreter: its functions, and their callers", list(sums) == [("<module>", "enter", "<module>", "inside")], sums)
+check("subinterpreter: its objects", sum(sums.values()) > 4000 * 50, sums)
+
 shutil.rmtree(folder)
 sys.exit(failures != 0)

@@ -4,9 +4,11 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <span>
+#include <type_traits>
 
 #include "languages/common/inside.h"
 #include "recording/inprocess/keep_errno.h"
@@ -23,7 +25,7 @@ bool may_be_used(std::uint64_t avma, std::size_t bytes) noexcept {
   return avma >= kFirst && avma < kEnd && bytes < kEnd - avma;
 }
 
-/// The memory of an interpreter whose lock the thread holds.
+/// The memory of the process's only interpreter, whose lock the thread holds.
 struct HeldMemory {
   static bool read(std::uint64_t avma, std::span<std::byte> into) noexcept {
     if (!may_be_used(avma, into.size()))
@@ -62,6 +64,16 @@ bool ScriptBook::start(SharedMemory shared, const OwnScript& script) noexcept {
   shared_ = shared;
   script_ = script;
   return frames_.start() && objects_.start();
+}
+
+bool ScriptBook::has_one_interpreter() noexcept {
+  HeldMemory memory;  // the runtime is static
+  const std::uint64_t newest =
+      languages::newest_interpreter(memory, script_.layout, script_.runtime);
+  const std::atomic_ref first(first_interpreter_);
+  if (std::uint64_t none = 0; first.load() == 0)
+    first.compare_exchange_strong(none, newest);
+  return newest != 0 && first.load() == newest;
 }
 
 std::size_t ScriptBook::private_bytes() const noexcept {
@@ -185,7 +197,11 @@ WalkedScript ScriptWalk::walk_by(M memory, ScriptBook& book, CodeBook& codes, st
     if (!is_cut)
       take_any(frame);
   };
-  if (!languages::walk_own_script(limited, script.layout, thread, state, take) || is_cut)
+  const bool is_complete =
+      std::is_same_v<M, HeldMemory>
+          ? languages::walk_own_state(limited, script.layout, state, take)
+          : languages::walk_own_script(limited, script.layout, thread, state, take);
+  if (!is_complete || is_cut)
     take_any({.code = languages::kNoCode});
   return {hash, depth_};
 }
@@ -195,7 +211,7 @@ WalkedScript ScriptWalk::walk(ScriptBook& book, CodeBook& codes, const ScriptSta
   depth_ = 0;
   if (state.state == 0 || (known_.size() == 0 && !known_.map(kKnown)))
     return {};
-  if (state.is_running)
+  if (state.is_running && book.has_one_interpreter())
     return walk_by(HeldMemory(), book, codes, state.state, max_depth);
   const inprocess::KeepErrno keep;
   return walk_by(CopiedMemory(), book, codes, state.state, max_depth);

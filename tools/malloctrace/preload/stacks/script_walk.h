@@ -4,8 +4,9 @@
 // the shared memory with a copy of the objects that name it, because code objects are often freed
 // long before malloctrace reads the process.
 //
-// A thread that runs the interpreter (it holds its lock) may read the interpreter's memory in
-// place.  For any other the kernel copies, because another thread may unmap that memory.
+// A thread that runs the process's only interpreter (it holds its lock) may read the interpreter's
+// memory in place.  For any other the kernel copies, because another thread may unmap that memory:
+// interpreters may have locks of their own (since Python 3.12).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -46,6 +47,8 @@ class ScriptBook {
   std::uint32_t number_of(M& memory, CodeBook& codes, const languages::ScriptFrame& frame) noexcept;
 
   [[nodiscard]] const OwnScript& script() const noexcept { return script_; }
+  /// Whether the process still has its first interpreter alone.
+  [[nodiscard]] bool has_one_interpreter() noexcept;
   [[nodiscard]] std::size_t private_bytes() const noexcept;
 
  private:
@@ -59,6 +62,7 @@ class ScriptBook {
 
   SharedMemory shared_;
   OwnScript script_;
+  std::uint64_t first_interpreter_;  ///< 0: there was none yet
   SpinLock lock_;
   SiteTable frames_;   ///< their codes
   SiteTable objects_;  ///< code objects: the number of the first Script that has their copies
