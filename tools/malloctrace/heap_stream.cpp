@@ -74,7 +74,9 @@ void Summary::add(const HeapOfProcess& process) {
   frames_reused += header.frames_reused;
   is_estimated = is_estimated || header.sample_bytes != 0;
   failed += header.failed;
-  unknown_frees += header.unknown_frees;
+  const bool is_later = header.began_as == static_cast<std::uint32_t>(heap::BeganAs::kRunning);
+  (is_later ? earlier_frees : unknown_frees) += header.unknown_frees;
+  earlier_freed_bytes += header.earlier_freed_bytes;
   inherited_frees += header.inherited_frees;
   cut_stacks += header.cut_stacks;
   incomplete_stacks += header.incomplete_stacks;
@@ -103,6 +105,20 @@ std::string describe_use(const Summary& summary, std::string_view length) {
       plural(summary.highest_peak_bytes, "byte"), slack,
       summary.programs == 1 ? "" : " in one program", plural(summary.live_bytes, "byte"),
       plural(summary.live_blocks, "block"));
+}
+
+std::string describe_earlier(const Summary& summary, std::uint64_t before_bytes) {
+  std::string text = "; of blocks from before";
+  text +=
+      summary.is_estimated
+          ? ", frees were not counted"
+          : fmt::format(", {}{} freed", plural(summary.earlier_frees, "block"),
+                        summary.earlier_freed_bytes == 0
+                            ? ""
+                            : fmt::format(" of {}", plural(summary.earlier_freed_bytes, "byte")));
+  if (before_bytes != 0)
+    text += fmt::format(" ({} of its own memory were resident)", plural(before_bytes, "byte"));
+  return text;
 }
 
 void add_figures(const Summary& summary, Closing& closing) {

@@ -57,6 +57,7 @@ struct Summary {
   // Failures, as in heap::Header.
   std::uint64_t failed = 0, unknown_frees = 0, inherited_frees = 0, cut_stacks = 0;
   std::uint64_t incomplete_stacks = 0, dropped = 0, full = 0, early = 0;
+  std::uint64_t earlier_frees = 0, earlier_freed_bytes = 0;  ///< of blocks from before the trace
   std::uint64_t closed = 0;  ///< processes whose tracing ended early
   std::uint64_t damaged = 0;
   std::uint64_t vanished = 0;  ///< see Processes
@@ -68,6 +69,9 @@ struct Summary {
 /// Returns "1200 allocations in 2.50 s, 34567 bytes, peak 3000 bytes, 400 bytes in 3 blocks not
 /// freed".  `length` is that of the recording.
 std::string describe_use(const Summary& summary, std::string_view length);
+/// Returns "; of what it had before, 12 blocks (3400 bytes) freed; …" for a process that ran
+/// already; `before_bytes` of its memory were then resident.
+std::string describe_earlier(const Summary& summary, std::uint64_t before_bytes);
 /// Adds these, and the processes, as figures.
 void add_figures(const Summary& summary, Closing& closing);
 /// Returns "1 process (2 programs)".

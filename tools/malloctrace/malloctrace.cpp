@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "malloctrace/attached.h"
 #include "malloctrace/heap/layout.h"
 #include "malloctrace/heap_stream.h"
 #include "malloctrace/options.h"
@@ -55,12 +56,14 @@ void check_can_be_traced(const std::string& path) {
 
 std::vector<std::string> tracing_environment(const Options& options, const std::string& library,
                                              const inprocess::Listener& listener) {
-  std::string settings = fmt::format("MALLOCTRACE=socket={},key={},sample={},depth={},follow={}",
-                                     listener.socket_name(), listener.key(), options.sample_bytes,
-                                     options.max_depth, options.follow ? 1 : 0);
-  if (options.with_mmap)
-    settings += ",mmap=1";
-  return {inprocess::preload_variable(library), std::move(settings)};
+  return {inprocess::preload_variable(library),
+          fmt::format("MALLOCTRACE=socket={},key={},{}", listener.socket_name(), listener.key(),
+                      settings_text(options))};
+}
+
+std::string settings_text(const Options& options) {
+  return fmt::format("sample={},depth={},follow={},mmap={}", options.sample_bytes,
+                     options.max_depth, options.follow ? 1 : 0, options.with_mmap ? 1 : 0);
 }
 
 bool Interrupts::goes_on_after(const StopSignal& signal, std::uint64_t now_ns) {
@@ -113,6 +116,7 @@ class HeapSource final : public recording::Source {
   [[nodiscard]] malloctrace::Summary summary() const;
   [[nodiscard]] std::string describe_tracing(const malloctrace::Summary& all) const;
   [[nodiscard]] Closing closing(const malloctrace::Summary& all, Ended ended) const;
+  void describe_attached(const malloctrace::Summary& all, Closing& closing) const;
 
   const Options& options_;
   recording::Session& session_;
@@ -120,6 +124,8 @@ class HeapSource final : public recording::Source {
   malloctrace::Snapshots snapshots_;
   std::optional<malloctrace::Sink> sink_;
   std::optional<malloctrace::Interrupts> interrupts_;
+  std::optional<malloctrace::Attached> attached_;
+  std::string why_not_left_;  ///< as it was: the process that we have attached to
   std::uint64_t began_ns_ = 0, tick_ = 0;
 };
 
@@ -138,12 +144,19 @@ HeapSource::HeapSource(const Options& options, recording::Session& session)
       session_(session),
       processes_([this](const HeapOfProcess& process) { sink_->add(process, monotonic_ns()); }),
       snapshots_(options, processes_, [&session](const std::string& what) { session.say(what); }) {
-  session.adopt_child(start_traced(options, processes_, session.signals_before()));
+  if (options.command.empty()) {
+    attached_.emplace(options.target.processes.front(), options, session);
+    processes_.take_in(attached_->pid(), attached_->take_memory());
+  } else {
+    session.adopt_child(start_traced(options, processes_, session.signals_before()));
+  }
   session.watch_targets();
   raise_descriptor_limit();  // the command has its own limit already
   sink_.emplace(options, session.open_plain_output());
   if (options.report)
     session.ignore_reader();
+  if (attached_)
+    return;
   interrupts_.emplace(*session.child());
   session.ending().bear_signals_by([this](const StopSignal& signal) {
     return interrupts_->goes_on_after(signal, monotonic_ns());
@@ -151,7 +164,7 @@ HeapSource::HeapSource(const Options& options, recording::Session& session)
 }
 
 void HeapSource::start() {
-  if (!options_.follow)
+  if (!options_.follow && !attached_)
     processes_.take_only(session_.child()->pid());
   began_ns_ = monotonic_ns();
   snapshots_.start(began_ns_);
@@ -165,7 +178,9 @@ std::optional<std::uint64_t> HeapSource::pass() {
   if (const std::uint64_t now = (now_ns - began_ns_) / kTickNs; now != tick_)
     processes_.tick(static_cast<std::uint32_t>(tick_ = now));
   snapshots_.write_due(now_ns);
-  if (interrupts_->is_time_to_tell(now_ns))
+  if (attached_ && attached_->has_another_program())
+    session_.ending().end_now();
+  if (interrupts_ && interrupts_->is_time_to_tell(now_ns))
     session_.note("waiting for the command to end; another interrupt ends the trace");
   return kTickNs - (monotonic_ns() - began_ns_) % kTickNs;
 }
@@ -175,12 +190,14 @@ std::string HeapSource::progress() const {
 }
 
 Closing HeapSource::finish(Ended ended) {
+  if (attached_)
+    why_not_left_ = attached_->end();
   processes_.leave([this, end_ns = monotonic_ns()](const HeapOfProcess& process) {
     sink_->add(process, end_ns);
   });
   const malloctrace::Summary all = summary();
   sink_->finish(options_.report ? describe_tracing(all) : "");
-  if (all.processes == 0)
+  if (all.processes == 0 && !attached_)
     session_.say(fmt::format(
         "{}: no process was traced: it is static or set-user-ID, or cleared LD_PRELOAD, "
         "unless a line above gives another reason",
@@ -215,16 +232,30 @@ Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended) const 
   Closing closing;
   closing.summary = malloctrace::describe_use(all, session_.cost().describe_length()) + all.holders;
   malloctrace::add_figures(all, closing);
+  if (attached_)
+    describe_attached(all, closing);
   closing.detail(malloctrace::describe_processes(all));
   closing.detail(session_.cost().describe());
   closing.detail(malloctrace::describe_memory(all));
   malloctrace::add_losses(all, closing);
   malloctrace::add_resident(all, closing);
-  if (ended == Ended::kTarget && all.running > 0)
+  if (ended == Ended::kTarget && all.running > 0 && !attached_)
     closing.doubt(plural(all.running, "process") +
                       " still running when the command ended, not counted from then on",
                   "let the command wait for its children");
   return closing;
+}
+
+/// What the process had before, and what attaching to it has cost it.
+void HeapSource::describe_attached(const malloctrace::Summary& all, Closing& closing) const {
+  closing.summary += malloctrace::describe_earlier(all, attached_->before_bytes());
+  closing.detail(attached_->describe());
+  if (attached_->has_another_program())
+    closing.doubt("the process has executed another program, which is not traced",
+                  "attach to it again");
+  if (!why_not_left_.empty())
+    closing.doubt("the library still counts in the process: " + why_not_left_,
+                  "it stops within a minute");
 }
 
 int record(const Options& options, Io& io) {
@@ -239,7 +270,7 @@ int record(const Options& options, Io& io) {
 }
 
 int work(const CommandLine& line, Io& io) {
-  const Options options = malloctrace::read_options(line);
+  Options options = malloctrace::read_options(line);
   return recording::with_summary(options.summary_fd, io, [&] { return record(options, io); });
 }
 
@@ -247,7 +278,7 @@ int work(const CommandLine& line, Io& io) {
 
 const Tool kMalloctrace{
     .name = "malloctrace",
-    .synopsis = "[OPTION]... [--] COMMAND [ARG]...",
+    .synopsis = "[OPTION]... ([--] COMMAND [ARG]... | -p PID)",
     .summary = "Record where a program allocates, what it leaks, and what makes up its peak.",
     .add_options = malloctrace::add_options,
     .work = work,

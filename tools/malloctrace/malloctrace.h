@@ -24,6 +24,8 @@ void check_is_not_output(const std::string& program, const std::string& output);
 /// or if a limit on addresses leaves no room for it.
 void check_can_be_traced(const std::string& path);
 
+/// Returns the settings for the library, without the socket: "sample=0,depth=0".
+std::string settings_text(const Options& options);
 /// Returns the environment variables that make the command load `library` and send to `listener`.
 std::vector<std::string> tracing_environment(const Options& options, const std::string& library,
                                              const inprocess::Listener& listener);

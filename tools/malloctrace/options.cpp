@@ -2,6 +2,7 @@
 #include "malloctrace/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/value_semantic.hpp>
 
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/parse_number.h"
 #include "recording/summary.h"
+#include "recording/target_options.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -60,6 +62,27 @@ void check_together(const CommandLine& line, const Options& options) {
         "--snapshot needs --output FILE: snapshots are written to FILE.1, FILE.2 and so on");
 }
 
+/// Reads --pid and --duration.
+void read_process(const CommandLine& line, Options& options) {
+  if (options.command.empty() == !line.has("pid"))
+    throw UsageError(line.has("pid") ? "--pid: cannot be combined with a command"
+                                     : "nothing to trace: give a command, or a process (--pid)");
+  if (!line.has("pid")) {
+    if (line.has("duration"))
+      throw UsageError("--duration: only with --pid");
+    return;
+  }
+  if (line.has("follow"))
+    throw UsageError("--follow: not with --pid: only the process itself is traced");
+  options.target = recording::read_target(line, "--pid");
+  recording::tidy(options.target);
+  if (options.target.processes.size() != 1)
+    throw UsageError(fmt::format("--pid: '{}' is {} processes: {}; give one of them",
+                                 *line.text("pid"), options.target.processes.size(),
+                                 fmt::join(options.target.processes, ", ")));
+  options.duration_ns = recording::read_duration(line);
+}
+
 }  // namespace
 
 void add_options(po::options_description& options) {
@@ -69,6 +92,8 @@ void add_options(po::options_description& options) {
       ("sample", text("BYTES"), "sample one allocation per BYTES bytes, such as 512K")          //
       ("max-depth,depth", text("N"), "keep N frames of each stack (default: all, up to 8000)")  //
       ("mmap", "also count writable memory that the program maps itself")                       //
+      ("pid,p", text("PID"), "trace a process that runs already, by its number or name")        //
+      ("duration,d", text("SECONDS"), "with --pid: stop after SECONDS")                         //
       ("follow", "also trace processes that the command starts (the default)")                  //
       ("no-follow", "trace the command's own process only")                                     //
       ("snapshot", text("SECONDS"), "write FILE.1, FILE.2 and so on, every SECONDS")            //
@@ -85,8 +110,7 @@ void add_options(po::options_description& options) {
 Options read_options(const CommandLine& line) {
   Options options;
   options.command = line.command;
-  if (options.command.empty())
-    throw UsageError("nothing to trace: give a command");
+  read_process(line, options);
   if (const auto* typed = line.text("sample"))
     options.sample_bytes = read_bytes("--sample", *typed);
   options.max_depth = read_count<std::uint32_t>(line, "max-depth", 0);

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -52,6 +53,8 @@ class Processes {
   /// From now on, other processes are not accepted.
   void take_only(pid_t pid) noexcept { listener_.take_only(pid); }
 
+  /// Takes a process that has not connected, with the memory that it shares.
+  void take_in(pid_t pid, Fd fd) { begin(pid, std::move(fd)); }
   /// Accepts new processes and finishes those that have ended.  A process that finds no descriptor
   /// left waits until another one has ended; it counts all the while.
   void pass();

@@ -6,7 +6,8 @@
 //     };
 //
 // has a pointer of each name: the next definition after this library, in the dynamic linker's
-// search order; nullptr if there is none (dlsym(3), RTLD_NEXT).
+// search order; nullptr if there is none (dlsym(3), RTLD_NEXT).  A library that was loaded into a
+// running program is not in that order: it takes the program's definitions (RTLD_DEFAULT).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -16,9 +17,13 @@
 
 namespace pe::inprocess {
 
+/// Where to search: RTLD_NEXT or RTLD_DEFAULT.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): one a process
+inline void* search_from = RTLD_NEXT;
+
 template <typename Function>
 void find_behind(const char* name, Function*& into) noexcept {
-  into = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+  into = reinterpret_cast<Function*>(::dlsym(search_from, name));
 }
 
 /// Finds the C library's own definition, by its symbol version ("GLIBC_2.17").  The runtimes of

@@ -152,7 +152,7 @@ EOF_C
 for suffix in svg folded json pb.gz; do
   sp heap -o "tidy.$suffix" -- ./tidy; expect "no leaks, $suffix: $(cat err)" 0 $status
   expect "no leaks, $suffix: files" "tidy-allocations.$suffix tidy.$suffix" "$(echo tidy*."$suffix")"
-  grep -qx "stackpipe: memory that was never freed: none, so tidy-leaks.$suffix was not written" err || fail "no leaks, $suffix: $(cat err)"
+  grep -qx "stackpipe: memory that was not freed: none, so tidy-leaks.$suffix was not written" err || fail "no leaks, $suffix: $(cat err)"
 done
 sp heap -p 1; expect 'heap of a running process' 2 $status
 sp heap -q -o heap.pe -- ls

@@ -43,7 +43,7 @@
 
 namespace pe::heap {
 
-inline constexpr std::uint64_t kMagic = 0x3470616568657073;  ///< "speheap4", the layout's version
+inline constexpr std::uint64_t kMagic = 0x3570616568657073;  ///< "speheap5", the layout's version
 
 /// The offset of each section, and the number of elements that it has room for.
 inline constexpr std::uint64_t kModulesAt = std::uint64_t{1} << 20;
@@ -105,6 +105,9 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint64_t dropped;            ///< allocations not counted: no room, or in the tracer itself
   std::uint64_t full;               ///< of the dropped ones: a section had no room
   std::uint64_t early;              ///< allocations before the tracer could trace
+  /// Usable bytes of the blocks in unknown_frees, if the tracer came while the program ran
+  /// (kRunning) and the allocator is glibc's.
+  std::uint64_t earlier_freed_bytes;
 
   // The tracer's own cost.
   std::uint64_t walks, frames_walked, frames_reused;
@@ -124,7 +127,7 @@ struct Header {         // NOLINT(clang-analyzer-optin.performance.Padding)
   std::uint32_t counts_objects;     ///< 1: the blocks of the interpreter's own allocator count
 };
 
-enum class BeganAs : std::uint32_t { kProgram, kFork };
+enum class BeganAs : std::uint32_t { kProgram, kFork, kRunning };
 
 /// A mapping of code.  It gives the addresses in it their symbols.
 struct Module {

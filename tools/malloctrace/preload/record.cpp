@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "malloctrace/preload/hooks/hooks_new.h"
 #include "malloctrace/preload/memory/private_memory.h"
 
 namespace pe::malloctrace {
@@ -92,10 +93,14 @@ template <typename Insert>
   thread.account.free(block.site, weight_of(thread, block.bytes), is_temporary);
 }
 
-void count_unknown(const Tracer& tracer) noexcept {
+/// `memory` is still allocated.
+void count_unknown(const Tracer& tracer, const void* memory) noexcept {
   heap::Header& header = tracer.shared.header();
-  if (tracer.settings.sample_bytes == 0)
-    count_up(tracer.is_fork ? header.inherited_frees : header.unknown_frees);
+  if (tracer.settings.sample_bytes != 0)
+    return;
+  count_up(tracer.is_fork ? header.inherited_frees : header.unknown_frees);
+  if (process.is_attached && real.is_glibc)
+    count_up(header.earlier_freed_bytes, real.malloc_usable_size(const_cast<void*>(memory)));
 }
 
 }  // namespace
@@ -176,7 +181,7 @@ namespace {
 void forget_block(const void* memory) noexcept {
   const Hook thread;
   if (thread && !forget_if_known(*thread, memory)) [[unlikely]]
-    count_unknown(*thread->tracer);
+    count_unknown(*thread->tracer, memory);
 }
 
 void forget_inner_block(const void* memory) noexcept {
@@ -222,7 +227,7 @@ Reallocation::Reallocation(const void* memory, Owner owner) noexcept
     return;
   block_ = blocks_of(*thread->tracer, owner).take(memory);
   if (block_.site == 0 && owner == Owner::kMalloc)
-    count_unknown(*thread->tracer);
+    count_unknown(*thread->tracer, memory);
 }
 
 void Reallocation::succeed() noexcept {

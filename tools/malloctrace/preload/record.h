@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "malloctrace/preload/process.h"
 #include "malloctrace/preload/tracer.h"
 
 namespace pe::malloctrace {

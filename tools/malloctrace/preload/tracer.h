@@ -32,6 +32,24 @@ struct MappedSites {
   void remove(heap::Header& header, std::uint64_t unmapped) noexcept;
 };
 
+struct Thread;
+
+/// A call of the real allocator by a hook, see hooks/allocator_call.h.
+struct CallNote {
+  const std::uint64_t* frame;    ///< of the hook; nullptr: there is no call
+  std::uint64_t return_address;  ///< of the hook, in that frame
+};
+
+/// The data that each hook reads first.
+struct ThreadState {
+  Thread* thread;             ///< may be that of the parent process: is_ready is then false
+  std::uint64_t sample_left;  ///< bytes to the next sample; 0 also before the thread has started
+  bool is_starting;           ///< true: nothing is counted
+  bool is_late;               ///< it has ended for us, but still allocates and frees
+  std::uint8_t destructions;  ///< how often the destructors of its keys have run
+  CallNote call;              ///< the outermost one
+};
+
 /// The data of the process.  In zeroed memory.
 struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is one
   Settings settings;
@@ -51,15 +69,20 @@ struct Tracer {  // NOLINT(clang-analyzer-optin.performance.Padding): there is o
   SpinLock threads_lock;
   PrivateArray<std::uint32_t> free_slots;
   std::uint32_t free_slot_count;
-  std::uint64_t told_private_bytes;  ///< bytes of the process's tables that the header includes
+  PrivateArray<ThreadState*> running;  ///< by slot
+  std::uint64_t told_private_bytes;    ///< bytes of the process's tables that the header includes
   bool is_fork;
-  std::uint32_t is_closed;  ///< see stop_for_filter(); accessed by atomics.h only
+  // Only of a process that ran already; accessed by atomics.h.
+  std::uint32_t redirected_tick;  ///< when its objects were last looked through
+  std::uint32_t seen_tick;        ///< the reader's last one, and when it was seen first
+  std::uint64_t seen_ns;
 };
 
 /// The data of a thread.  In zeroed memory.
 struct Thread {
   bool is_ready;
-  bool is_busy;  ///< in a hook: allocations of a signal handler are not counted meanwhile
+  bool is_busy;  ///< in a hook: allocations of a signal handler are not counted meanwhile; others
+                 ///< read it, see process.h
   bool is_late;  ///< for one call of a hook: the C library is destroying the thread
   Tracer* tracer;
   const void*
@@ -80,35 +103,15 @@ struct Thread {
   std::uint64_t told_private_bytes;  ///< the part of its memory that the header includes
 };
 
-/// A call of the real allocator by a hook, see hooks/allocator_call.h.
-struct CallNote {
-  const std::uint64_t* frame;    ///< of the hook; nullptr: there is no call
-  std::uint64_t return_address;  ///< of the hook, in that frame
-};
-
-/// The data that each hook reads first.
-struct ThreadState {
-  Thread* thread;             ///< may be that of the parent process: is_ready is then false
-  std::uint64_t sample_left;  ///< bytes to the next sample; 0 also before the thread has started
-  bool is_starting;           ///< true: nothing is counted
-  bool is_late;               ///< it has ended for us, but still allocates and frees
-  std::uint8_t destructions;  ///< how often the destructors of its keys have run
-  CallNote call;              ///< the outermost one
-};
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables,bugprone-dynamic-static-initializers)
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
-/// Starts the process by the settings in its environment (as in execve(2)).  The C library may not
-/// know its own environment yet.
-void begin_process(const char* const* environment) noexcept;
+/// 1: no hook counts any more; accessed by atomics.h only.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+extern constinit std::uint32_t tracing_is_off;
+
 /// Starts the calling thread, and the process if necessary; nullptr if it is not traced.
 Thread* begin_thread() noexcept;
-
-/// Stacks have the frames of an interpreter from now on, also in forked processes.  To be called
-/// while the process has one thread.  `find` returns where the calling thread is in it.
-void begin_scripts(const OwnScript& script, ScriptState (*find)() noexcept) noexcept;
-/// The blocks of its own allocator count, also in forked processes.
-void note_objects() noexcept;
 
 /// Ends a thread that begin_thread() has started, if nothing will report the end of that thread.
 void end_late_thread(Thread& thread) noexcept;
@@ -120,24 +123,6 @@ std::uint32_t find_site(Thread& thread, const std::uint64_t* frame) noexcept;
 /// Prepares the filter of samples when the process has started, see hooks.cpp.  `knows_few` means
 /// that only samples count, or nothing.
 void prepare_filter(bool knows_few) noexcept;
-/// Notes that the process is about to end, by exit(3) or _exit(2).
-void note_end() noexcept;
-/// Ends tracing of the process for good, because a filter of system calls (seccomp(2)) will end it
-/// if it makes our calls.
-void stop_for_filter() noexcept;
-/// Whether the process is traced.
-bool is_traced() noexcept;
-/// Whether a range of addresses contains memory that the tracer has mapped.
-bool is_tracers_memory(std::uint64_t start, std::uint64_t end) noexcept;
-/// Whether mmap(2) counts as an allocation; else it is summed up.
-bool traces_mmap() noexcept;
-/// Whether processes that this one starts are to be traced.
-bool follows_children() noexcept;
-/// Reports to malloctrace that a program is started without the library, because it would not start
-/// with it.
-void report_left_out() noexcept;
-/// Whether this is the traced process, and not the child of a vfork(2) in its memory.
-bool is_own_process() noexcept;
 /// To be called after dlclose(3).
 void note_unloaded() noexcept;
 /// Counts an allocation that the allocator has refused.
@@ -168,17 +153,19 @@ class Hook {
       thread_ = begin_thread();
     if (thread_ == nullptr)
       return;
-    if (load_relaxed(thread_->tracer->is_closed) != 0) [[unlikely]] {
+    const bool was_busy = thread_->is_busy;
+    store_relaxed(thread_->is_busy, true);
+    asm volatile("" ::: "memory");  // for signal handlers, and before the next look
+    // After the end of the trace, its memory may be gone.
+    if (load_relaxed(tracing_is_off) != 0 || !thread_->is_ready) [[unlikely]] {
+      store_relaxed(thread_->is_busy, was_busy);
       thread_ = nullptr;
       return;
     }
-    if (thread_->is_busy) [[unlikely]] {
+    if (was_busy) [[unlikely]] {
       count_up(thread_->tracer->shared.header().dropped);
       thread_ = nullptr;
-      return;
     }
-    thread_->is_busy = true;
-    asm volatile("" ::: "memory");  // for signal handlers
   }
   Hook(const Hook&) = delete;
   Hook(Hook&&) = delete;
@@ -188,7 +175,7 @@ class Hook {
     asm volatile("" ::: "memory");
     if (thread_ == nullptr)
       return;
-    thread_->is_busy = false;
+    store_relaxed(thread_->is_busy, false);
     if (thread_->is_late) [[unlikely]]
       end_late_thread(*thread_);
   }

@@ -1,21 +1,22 @@
-"""stackpipe heap: traces the allocations of a program by malloctrace.  Draws its memory peak, its leaks and its
+"""stackpipe heap: traces the allocations of a program, or of a running process, by malloctrace.  Draws its memory peak, its leaks and its
 allocations, each as one flame graph."""
 import os
 from typing import NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, recorder, targets
 from stackpipe.command import read_options
-from stackpipe.messages import Failure, UsageError, printable, say
+from stackpipe.messages import Failure, printable, say
 from stackpipe.options import HELP, VERSION
 
 NAME = "stackpipe"
 OWN_FAILURE = 125
 USAGE = """Usage: stackpipe heap [OPTION]... [--] COMMAND [ARGUMENT]...
-Draw where a program allocates memory.  With -o FILE.svg, FILE.svg shows the peak, FILE-leaks.svg the memory that was never
-freed, and FILE-allocations.svg all allocated bytes.
+       stackpipe heap [OPTION]... -p PID
+Draw where a program allocates memory.  With -o FILE.svg, FILE.svg shows the peak, FILE-leaks.svg the memory that was not
+freed, and FILE-allocations.svg all allocated bytes.  With -p, only what is allocated from now on counts.
 """
 OPTIONS = (targets.DURATION._replace(text="stop after S seconds; a command that still runs gets SIGINT"),
-           targets.PID._replace(text=""),  # it has a message of its own
+           targets.PID._replace(value="PID|NAME", text="trace a process that runs already"),
            *outputs.OPTIONS, HELP, VERSION)
 
 
@@ -28,15 +29,13 @@ class Part(NamedTuple):
 
 
 PARTS = {"": Part("peak-bytes", "peak_bytes", "memory at the peak"),
-         "leaks": Part("live-bytes", "live_bytes", "memory that was never freed"),
+         "leaks": Part("live-bytes", "live_bytes", "memory that was not freed"),
          "allocations": Part("alloc-bytes", "allocated_bytes", "all allocated bytes")}
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     """Returns the status of the program, or our own."""
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools, runs_command=True)
-    if line.has("pid"):
-        raise UsageError("--pid: allocations can only be traced from a program's start: stackpipe heap -- COMMAND")
     target = targets.read_target(line, "stackpipe heap -- ./program")
     output = outputs.read_output(line)
     is_forced = line.has("force")
@@ -76,9 +75,11 @@ def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], to
 
 
 def trace(target: targets.Target, stream: str, output: outputs.Output, tools: pipeline.Tools) -> recorder.Recording:
-    """Runs the program under malloctrace, which ends with it."""
-    command = ["malloctrace", *(["-q"] if output.is_quiet else []), "-o", stream]
-    return recorder.run(tools, command, target, output, is_timed=False)
+    """Runs the program under malloctrace, which ends with it; or attaches to a process."""
+    recorder.announce(target, output)
+    limit = [] if target.command else target.limit
+    command = ["malloctrace", *(["-q"] if output.is_quiet else []), *limit, "-o", stream]
+    return recorder.run(tools, command, target, output, is_timed=not target.command)
 
 
 def write_part(part: Part, output: outputs.Output, named: str, target: targets.Target, tools: pipeline.Tools) -> bool:

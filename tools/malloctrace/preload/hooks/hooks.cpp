@@ -14,11 +14,13 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "malloctrace/preload/hooks/allocator_call.h"
 #include "malloctrace/preload/hooks/hooks_new.h"
 #include "malloctrace/preload/hooks/hooks_python.h"
 #include "malloctrace/preload/memory/private_memory.h"
+#include "malloctrace/preload/process.h"
 #include "malloctrace/preload/record.h"
 #include "malloctrace/preload/tracer.h"
 #include "recording/inprocess/runtime/call_filter.h"
@@ -215,11 +217,19 @@ extern "C" {
 
 namespace {
 
+/// Whether the library was loaded into a program that runs already: malloctrace then has given it
+/// this name, and calls malloctrace_attach().
+bool is_loaded_later() noexcept {
+  Dl_info own{};
+  return ::dladdr(&real, &own) != 0 && own.dli_fname != nullptr &&
+         std::string_view(own.dli_fname).starts_with("/proc/self/fd/");
+}
+
 /// The dynamic linker calls this before the constructors of all other libraries (-z initfirst), so
 /// that their allocations are counted.
 [[gnu::constructor]] void start_tracing(int /*argc*/, char** /*argv*/,
                                         char** environment) noexcept {
-  if (!is_ready())
+  if (is_loaded_later() || !is_ready())
     return;
   prepare_new();
   pe::inprocess::prepare_exec_hooks(environment, kSettingsVariable);

@@ -16,6 +16,7 @@
 
 #include "malloctrace/heap/layout.h"
 #include "malloctrace/preload/memory/private_memory.h"
+#include "malloctrace/preload/process.h"
 #include "malloctrace/preload/tracer.h"
 #include "recording/inprocess/runtime/proc_self.h"
 #include "recording/inprocess/runtime/real_functions.h"

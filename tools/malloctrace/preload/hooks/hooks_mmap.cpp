@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "malloctrace/preload/hooks/allocator_call.h"
+#include "malloctrace/preload/process.h"
 #include "malloctrace/preload/record.h"
 #include "recording/inprocess/runtime/real_functions.h"
 

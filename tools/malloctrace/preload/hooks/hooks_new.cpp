@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "malloctrace/preload/hooks/allocator_call.h"
+#include "malloctrace/preload/process.h"
 #include "malloctrace/preload/record.h"
 #include "recording/inprocess/keep_errno.h"
 
@@ -168,7 +169,7 @@ bool is_of_the_allocator(const void* function) noexcept {
 }
 
 /// The definition that would be called without us; nullptr if there is none.
-void* next_function(const char* name) noexcept { return ::dlsym(RTLD_NEXT, name); }
+void* next_function(const char* name) noexcept { return ::dlsym(inprocess::search_from, name); }
 
 /// The same, but also finds a library that was loaded later and only for a plugin.
 void* next_function_now(const char* name) noexcept {
@@ -191,7 +192,7 @@ NewMode find_mode() noexcept {
   for (const Function function : {k_Znwm, k_ZdlPv}) {
     const void* first = ::dlsym(RTLD_DEFAULT, kNames[function]);
     const void* next = next_function(kNames[function]);
-    const bool is_first = first == nullptr || is_ours(first);
+    const bool is_first = first == nullptr || process.is_attached || is_ours(first);
     is_alone = is_alone && is_first && next == nullptr;
     is_standard = is_standard && is_first && (is_of_libstdcxx(next) || is_of_the_allocator(next));
   }
@@ -284,6 +285,8 @@ void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
 }  // namespace
 
 void prepare_new() noexcept { static_cast<void>(current_mode()); }
+
+bool counts_new_as_malloc() noexcept { return current_mode() == NewMode::kAsMalloc; }
 
 }  // namespace pe::malloctrace
 

@@ -40,5 +40,7 @@ bool find_real_functions() noexcept;
 
 /// Finds whose operator new would be called without us.  To be called when the library starts.
 void prepare_new() noexcept;
+/// Whether operator new counts like malloc, because it is libstdc++'s or the allocator's.
+bool counts_new_as_malloc() noexcept;
 
 }  // namespace pe::malloctrace

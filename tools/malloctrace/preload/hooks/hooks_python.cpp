@@ -22,6 +22,7 @@
 #include "languages/common/inside.h"
 #include "malloctrace/preload/hooks/allocator_call.h"
 #include "malloctrace/preload/hooks/hooks_new.h"
+#include "malloctrace/preload/process.h"
 #include "malloctrace/preload/record.h"
 #include "malloctrace/preload/tracer.h"
 
@@ -139,12 +140,26 @@ void object_free(void* /*context*/, void* block) noexcept {
   call_allocator(frame, [&] { to.free(to.context, block); });
 }
 
+/// Python copies the five words one by one, and threads that run may see some of them.  So ours,
+/// too, need no context in a program that runs already.
 template <Domain domain>
 void wrap() noexcept {
-  PyMem_GetAllocator(domain, &real_allocators[domain]);
+  Allocator now{};
+  PyMem_GetAllocator(domain, &now);
+  if (now.malloc == object_malloc<domain> || (process.is_attached && now.context != nullptr))
+    return;
+  real_allocators[domain] = now;
   Allocator ours{nullptr, object_malloc<domain>, object_calloc<domain>, object_realloc<domain>,
                  object_free<domain>};
   PyMem_SetAllocator(domain, &ours);
+}
+
+template <Domain domain>
+void unwrap() noexcept {
+  Allocator now{};
+  PyMem_GetAllocator(domain, &now);
+  if (now.malloc == object_malloc<domain>)
+    PyMem_SetAllocator(domain, &real_allocators[domain]);
 }
 
 /// The memory of this process before other code runs.
@@ -168,9 +183,16 @@ void start_python() noexcept {
   if (!layout)
     return;
   begin_scripts({*layout, runtime}, find_state);
+  real.may_call_hooks = true;
   wrap<kMemory>();
   wrap<kObject>();
-  real.may_call_hooks = true;
+}
+
+void stop_python() noexcept {
+  if (process.find_script != find_state)
+    return;
+  unwrap<kMemory>();
+  unwrap<kObject>();
 }
 
 }  // namespace pe::malloctrace

@@ -80,6 +80,15 @@ void clear_private(void* memory, std::size_t bytes) noexcept {
   ::syscall(SYS_madvise, memory, bytes, MADV_DONTNEED);
 }
 
+void set_aside_private(void* memory, std::size_t bytes) noexcept {
+  if (memory == nullptr)
+    return;
+  forget(memory);
+  clear_private(memory, bytes);
+}
+
+void take_back_private(void* memory, std::size_t bytes) noexcept { note(memory, bytes); }
+
 bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept {
   const std::uint32_t used = regions.used.load();
   for (std::uint32_t i = 0; i < used; ++i) {
@@ -90,7 +99,7 @@ bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept {
   return false;
 }
 
-void unmap_inherited() noexcept {
+void unmap_all_private() noexcept {
   const inprocess::KeepErrno keep;
   const std::uint32_t used = regions.used.load();
   for (std::uint32_t i = 0; i < used; ++i) {

@@ -17,8 +17,12 @@ void unmap_private(void* memory, std::size_t bytes) noexcept;
 void clear_private(void* memory, std::size_t bytes) noexcept;
 /// Whether a range of addresses contains some of this memory.
 bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept;
-/// Unmaps everything that the parent had mapped.  For a forked child while it has one thread.
-void unmap_inherited() noexcept;
+/// Clears the memory, which then belongs to nobody: unmap_all_private() leaves it alone.
+void set_aside_private(void* memory, std::size_t bytes) noexcept;
+/// Uses that memory again.
+void take_back_private(void* memory, std::size_t bytes) noexcept;
+/// Unmaps everything.  Nobody may use it: a forked child does so while it has one thread.
+void unmap_all_private() noexcept;
 
 /// An array in such memory.  It is trivially constructed, so wiped memory holds empty arrays.
 template <typename T>

@@ -22,6 +22,7 @@ class SpinLock {
     for (unsigned round = 0; word_.exchange(1, std::memory_order_acquire) != 0; ++round)
       wait(round);
   }
+  bool try_lock() noexcept { return word_.exchange(1, std::memory_order_acquire) == 0; }
   void unlock() noexcept { word_.store(0, std::memory_order_release); }
 
  private:

@@ -1,0 +1,92 @@
+// Borrows a thread of another process to call functions there.
+//
+// The thread is stopped by ptrace(2) at a safe point (safe_point.h).  Its registers then lead it
+// through a small piece of code in memory of its own process, which calls the function on a stack
+// of its own.  The other threads run on.  Signals wait meanwhile, except those of faults.
+//
+// We may be killed at any moment.  The thread then goes on by itself: behind each call it finds the
+// frame of a signal handler with its own state, and returns from that (rt_sigreturn(2)).  A call
+// that it was waiting in then ends as if by a signal.  Otherwise we restore the state ourselves,
+// and the call starts again.
+//
+// Sources: ptrace(2); arch/x86/kernel/signal_64.c and fpu/signal.c (the frame of a signal).
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
+#include "recording/attach/process_image.h"
+#include "recording/attach/safe_point.h"
+
+namespace pe::recording {
+
+class BorrowedThread {
+ public:
+  /// Waits for a thread at a safe point, and stops it.  Long waits call `look`, which throws if
+  /// they must end.  Throws Refused if there is none, or if no thread may be stopped.  The
+  /// arguments must outlive this.
+  BorrowedThread(pid_t pid, const ProcessImage& image, SafePoint& safe_point,
+                 const std::function<void()>& look);
+  BorrowedThread(const BorrowedThread&) = delete;
+  BorrowedThread& operator=(const BorrowedThread&) = delete;
+  BorrowedThread(BorrowedThread&&) = delete;
+  BorrowedThread& operator=(BorrowedThread&&) = delete;
+  /// The thread goes on where it was.
+  ~BorrowedThread();
+
+  using Arguments = std::array<std::uint64_t, 6>;
+  /// Calls a function.  Returns its result.  Throws Error if the thread does not come back.
+  std::uint64_t call(std::uint64_t function, const Arguments& arguments);
+  /// Makes a system call.  Returns its result, or -1 without errno.
+  std::int64_t system_call(long number, std::uint64_t a = 0, std::uint64_t b = 0,
+                           std::uint64_t c = 0);
+
+  /// Memory of the process for arguments, of kRoomBytes.
+  [[nodiscard]] std::uint64_t room() const noexcept { return data_ + kRoomAt; }
+  static constexpr std::uint64_t kRoomBytes = 8192;
+  /// Copies to and from memory of the process.  Throws Error.
+  void write(std::uint64_t avma, std::span<const std::byte> bytes) const;
+  void read(std::uint64_t avma, std::span<std::byte> into) const;
+
+ private:
+  static constexpr std::uint64_t kPageBytes = 4096;
+  static constexpr std::uint64_t kRoomAt = 4096, kFrameAt = kRoomAt + kRoomBytes,
+                                 kFrameBytes = 32'768, kStackBytes = 256 << 10,
+                                 kDataBytes = kFrameAt + kFrameBytes + kStackBytes;
+
+  void choose(SafePoint& safe_point, const std::function<void()>& look);
+  bool take_one_of(const std::vector<pid_t>& threads, SafePoint& safe_point, bool is_trial,
+                   const std::function<void()>& look);
+  bool take(pid_t tid, SafePoint& safe_point, bool is_trial);
+  bool stop(pid_t tid);
+  bool await_stop(pid_t tid);
+  void save();
+  void prepare();
+  std::uint64_t step_through(std::uint64_t function, const Arguments& arguments);
+  std::uint64_t write_frame(std::uint64_t at) const;
+  void await_call();
+  void await_result();
+  void unmap();
+  void let_go() noexcept;
+  [[noreturn]] void leave_to_itself(const char* why);
+
+  pid_t pid_;
+  const ProcessImage& image_;
+  pid_t tid_ = 0;                        ///< 0: none
+  user_regs_struct saved_ = {};          ///< of the thread at its safe point
+  std::vector<std::byte> saved_floats_;  ///< XSAVE's area
+  std::uint64_t saved_mask_ = 0;         ///< of signals
+  std::uint64_t code_ = 0, data_ = 0;    ///< our mappings in the process; 0: none yet
+  std::string_view why_not_;             ///< of the last thread that was at no safe point
+};
+
+}  // namespace pe::recording

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "recording/attach/safe_point.h"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "stream/proc/maps.h"
+#include "unwind/architecture.h"
+#include "unwind/stacks/sample_unwinder.h"
+#include "unwind/walk/stack_view.h"
+
+namespace pe::recording {
+namespace {
+
+using Owner = ProcessImage::Owner;
+
+/// Calls of a thread that has nothing to do.  Most C library functions that make them hold no lock.
+constexpr std::array<std::uint64_t, 21> kWaits = {
+    SYS_read,    SYS_readv,        SYS_recvfrom,       SYS_recvmsg, SYS_recvmmsg,    SYS_accept,
+    SYS_accept4, SYS_poll,         SYS_ppoll,          SYS_select,  SYS_pselect6,    SYS_epoll_wait,
+    SYS_wait4,   SYS_waitid,       SYS_nanosleep,      SYS_pause,   SYS_epoll_pwait, SYS_write,
+    SYS_connect, SYS_epoll_pwait2, SYS_clock_nanosleep};
+
+/// Functions that wait for other threads, and hold no lock of the C library meanwhile.
+constexpr std::array<std::string_view, 14> kWaitFunctions = {
+    "pthread_cond_wait",      "pthread_cond_timedwait",
+    "pthread_cond_clockwait", "sem_wait",
+    "sem_timedwait",          "sem_clockwait",
+    "pthread_join",           "pthread_timedjoin_np",
+    "pthread_mutex_lock",     "pthread_mutex_timedlock",
+    "pthread_rwlock_rdlock",  "pthread_rwlock_wrlock",
+    "pthread_barrier_wait",   "syscall"};
+
+template <typename List, typename Value>
+bool contains(const List& list, const Value& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+unwind::WalkStart start_at(const user_regs_struct& r) {
+  // By DWARF number (unwind/x86_64.h).
+  const std::array<std::uint64_t, unwind::x86_64::kRegisterCount> values = {
+      r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
+      r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip};
+  unwind::WalkStart start;
+  for (unsigned i = 0; i < values.size(); ++i)
+    start.registers.set(i, values[i]);
+  return start;
+}
+
+}  // namespace
+
+SafePoint::SafePoint(pid_t pid, const ProcessImage& image, Budget& budget)
+    : pid_(pid),
+      image_(image),
+      memory_(budget),
+      images_(objects::FileMatch::kSameInode),
+      space_([this](std::uint32_t number) { return images_.table(number); },
+             [this](std::uint64_t avma, std::span<std::byte> into) {
+               return memory_.read(pid_, avma, into);
+             }),
+      walker_(cache_),
+      frames_(unwind::SampleUnwinder::kMaxFrames) {
+  for (const stream::Mapping& mapping : image.mappings()) {
+    unwind::CodeMapping code{mapping.start, mapping.end, mapping.file_offset, std::nullopt};
+    if (!mapping.file->is_anonymous())
+      code.image = images_.number_of(mapping, static_cast<std::uint32_t>(pid));
+    space_.map(code);
+  }
+}
+
+std::string_view SafePoint::why_not(const user_regs_struct& registers) {
+  constexpr std::uint64_t kMostStackBytes = 1UL << 20;
+  unwind::MemoryRange mapped;
+  stream::for_each_mapping(pid_, [&](const stream::MapsLine& map) {
+    if (registers.rsp >= map.start && registers.rsp < map.end)
+      mapped = {map.start, map.end};
+  });
+  if (registers.rsp - mapped.start < kRoomBytes)
+    return "its stack has no room";
+  stack_.resize(std::min<std::uint64_t>(mapped.end - registers.rsp, kMostStackBytes));
+  const std::size_t bytes = memory_.read(pid_, registers.rsp, stack_);
+  const unwind::StackView view(registers.rsp, Bytes(stack_).first(bytes));
+  const auto walked = walker_.walk(space_, start_at(registers), view, frames_);
+  if (walked.stop != unwind::Stop::kEndOfStack)
+    return "its stack cannot be walked to the end";
+  call_number_ = registers.orig_rax;
+  return why_not(std::span(frames_).first(walked.frames),
+                 static_cast<std::int64_t>(registers.orig_rax) >= 0);
+}
+
+std::string_view SafePoint::why_not(std::span<const unwind::Frame> frames, bool is_in_call) const {
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (i > 0 && frames[i].is_exact())
+      return "it is in a signal handler";
+    if (image_.owner_of(frames[i].address()) == Owner::kLinker)
+      return "it is in the dynamic linker";
+  }
+  const auto is_libc = [this](unwind::Frame frame) {
+    return image_.owner_of(frame.address()) == Owner::kLibc;
+  };
+  const auto inner_end = std::find_if_not(frames.begin(), frames.end(), is_libc);
+  if (inner_end != frames.begin() && !is_in_call)
+    return "it is in the C library";
+  if (inner_end != frames.begin())
+    if (const auto why = why_not_waiting(std::prev(inner_end)->address()); !why.empty())
+      return why;
+  // The outermost ones have started the thread; outside of them may be the program's entry.
+  auto outer_begin = frames.end();
+  if (outer_begin != inner_end && !is_libc(frames.back()))
+    --outer_begin;
+  while (outer_begin != inner_end && is_libc(*std::prev(outer_begin)))
+    --outer_begin;
+  if (std::any_of(inner_end, outer_begin, is_libc))
+    return "it is in the C library";
+  const bool waits = is_in_call && contains(kWaits, call_number_);
+  const bool is_in_allocator = std::any_of(inner_end, outer_begin, [this](unwind::Frame frame) {
+    return image_.owner_of(frame.address()) == Owner::kAllocator;
+  });
+  return is_in_allocator && !waits ? "it is in the allocator" : "";
+}
+
+/// Of a thread in a system call, which it made in the function of the C library at `entered`.
+std::string_view SafePoint::why_not_waiting(std::uint64_t entered) const {
+  if (contains(kWaits, call_number_))
+    return {};
+  if (call_number_ == SYS_futex && contains(kWaitFunctions, image_.function_of_libc(entered)))
+    return {};
+  return "it is in a function of the C library that may hold a lock";
+}
+
+}  // namespace pe::recording

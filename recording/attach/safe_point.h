@@ -1,0 +1,60 @@
+// Whether a stopped thread may call the dynamic linker for us.
+//
+// It must hold no lock that loading a library takes: of the allocator, of the linker, of the C
+// library.  Its whole stack tells: a function that holds one is on it.  Threads that wait in the
+// kernel are in a function of the C library, which then must be one that only waits.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/budget.h"
+#include "languages/common/memory_reader.h"
+#include "recording/attach/process_image.h"
+#include "unwind/address_space.h"
+#include "unwind/stacks/images.h"
+#include "unwind/walk/walker.h"
+
+namespace pe::recording {
+
+class SafePoint {
+ public:
+  /// The arguments must outlive this.
+  SafePoint(pid_t pid, const ProcessImage& image, Budget& budget);
+  SafePoint(const SafePoint&) = delete;
+  SafePoint& operator=(const SafePoint&) = delete;
+  SafePoint(SafePoint&&) = delete;
+  SafePoint& operator=(SafePoint&&) = delete;
+  ~SafePoint() = default;
+
+  /// Why the thread is at no safe point; empty if it is at one.  It must be stopped.
+  std::string_view why_not(const user_regs_struct& registers);
+
+  /// The free bytes below the stack pointer that a safe point needs, as a signal handler does.
+  static constexpr std::uint64_t kRoomBytes = 32'768;
+
+ private:
+  [[nodiscard]] std::string_view why_not(std::span<const unwind::Frame> frames,
+                                         bool is_in_call) const;
+  [[nodiscard]] std::string_view why_not_waiting(std::uint64_t entered) const;
+
+  pid_t pid_;
+  const ProcessImage& image_;
+  languages::MemoryReader memory_;
+  unwind::Images images_;
+  unwind::RuleCache cache_;
+  unwind::AddressSpace space_;
+  unwind::Walker walker_;
+  std::vector<std::byte> stack_;
+  std::vector<unwind::Frame> frames_;
+  std::uint64_t call_number_ = 0;  ///< of the system call that the thread is in
+};
+
+}  // namespace pe::recording

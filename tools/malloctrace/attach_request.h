@@ -1,0 +1,31 @@
+// What malloctrace and the library say to each other when the library is loaded into a process that
+// runs already.  malloctrace calls the library's functions in a thread of that process.
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace pe::malloctrace {
+
+/// In memory of the process, which malloctrace reads and writes.  Both sides have the same version:
+/// the library is part of the file that malloctrace loads.
+struct AttachRequest {
+  std::array<char, 256> settings;  ///< as in the variable MALLOCTRACE; ends with NUL
+  std::int32_t fd;                 ///< of the shared memory; -1: none
+  std::int32_t error;              ///< errno; 0: the failure was no system call
+  std::array<char, 120> what;      ///< the failure; ends with NUL
+};
+
+/// A trace whose clock has stood still for so long does not prevent another one.
+inline constexpr std::uint64_t kStandstillNs = 1'000'000'000;
+
+// The library's functions.  Each takes an AttachRequest and returns 1, or 0 if it cannot.
+
+inline constexpr const char* kAttachFunction = "malloctrace_attach";  ///< begins
+inline constexpr const char* kDetachFunction =
+    "malloctrace_detach";  ///< no hook counts from now on
+/// Gives the memory back; to be called some time after kDetachFunction, again if it cannot.
+inline constexpr const char* kReleaseFunction = "malloctrace_release";
+
+}  // namespace pe::malloctrace
