@@ -83,16 +83,10 @@ void set_mask(pid_t tid, std::uint64_t mask) {
   ::ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
 }
 
-/// The threads of a process that can stop soon.  Throws Refused if it is gone.
-std::vector<pid_t> runnable_threads(pid_t pid) {
-  std::vector<pid_t> threads = stream::threads_of(pid);
-  if (threads.empty())
-    throw Refused(fmt::format("{}: is gone", pid));
-  std::erase_if(threads, [pid](pid_t tid) {
-    const auto status = stream::status_of(pid, tid);
-    return !status || (status->state != 'S' && status->state != 'R');
-  });
-  return threads;
+/// Whether a thread can stop soon.
+bool can_stop(pid_t pid, pid_t tid) {
+  const auto status = stream::status_of(pid, tid);
+  return status && (status->state == 'S' || status->state == 'R');
 }
 
 /// Whether a thread has a signal that it will handle as soon as it runs.
@@ -103,9 +97,32 @@ bool has_pending_signal(pid_t pid, pid_t tid) {
 
 }  // namespace
 
+void LateStops::add(pid_t tid) {
+  tids_.push_back(tid);
+  look();
+}
+
+bool LateStops::contains(pid_t tid) const {
+  return std::find(tids_.begin(), tids_.end(), tid) != tids_.end();
+}
+
+void LateStops::look() {
+  std::erase_if(tids_, [](pid_t tid) {
+    int status = 0;
+    const pid_t found = ::waitpid(tid, &status, __WALL | WNOHANG);
+    if (found == 0)
+      return false;
+    if (found != tid || !WIFSTOPPED(status))
+      return true;  // it has ended
+    // A stop by SIGSTOP goes on after this; a signal is delivered.
+    const int signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
+    return ::ptrace(PTRACE_DETACH, tid, nullptr, as_pointer(signal)) == 0;
+  });
+}
+
 BorrowedThread::BorrowedThread(pid_t pid, const ProcessImage& image, SafePoint& safe_point,
-                               const std::function<void()>& look)
-    : pid_(pid), image_(image) {
+                               LateStops& late_stops, const std::function<void()>& look)
+    : pid_(pid), image_(image), late_stops_(late_stops) {
   choose(safe_point, look);
   try {
     prepare();
@@ -126,27 +143,26 @@ void BorrowedThread::choose(SafePoint& safe_point, const std::function<void()>& 
   constexpr std::uint64_t kPatienceNs = 10 * kNsPerSecond, kBetweenNs = 3'000'000;
   constexpr std::size_t kMostTrials = 8;
   const std::uint64_t begin_ns = monotonic_ns();
-  std::vector<pid_t> threads = runnable_threads(pid_);
-  threads.resize(std::min(threads.size(), kMostTrials));
-  bool is_trial = true;
-  while (!take_one_of(threads, safe_point, is_trial, look)) {
+  const auto take_one = [&](std::size_t most, bool is_trial) {
+    const std::vector<pid_t> threads = stream::threads_of(pid_);
+    if (threads.empty())
+      throw Refused(fmt::format("{}: is gone", pid_));
+    const auto end = threads.begin() + static_cast<std::ptrdiff_t>(std::min(threads.size(), most));
+    return std::any_of(threads.begin(), end, [&](pid_t tid) {
+      look();
+      late_stops_.look();
+      return can_stop(pid_, tid) && take(tid, safe_point, is_trial);
+    });
+  };
+  if (!safe_point.knows_stacks())
+    take_one(kMostTrials, true);
+  while (!take_one(~std::size_t{0}, false)) {
     if (monotonic_ns() - begin_ns > kPatienceNs)
       throw Refused(
           fmt::format("{}: none of its threads came to a safe point within 10 s (the last one: {})",
                       pid_, why_not_.empty() ? "it is stopped, or waits for a disk" : why_not_));
-    if (!is_trial)
-      nap(kBetweenNs);
-    is_trial = false;
-    threads = runnable_threads(pid_);
+    nap(kBetweenNs);
   }
-}
-
-bool BorrowedThread::take_one_of(const std::vector<pid_t>& threads, SafePoint& safe_point,
-                                 bool is_trial, const std::function<void()>& look) {
-  return std::any_of(threads.begin(), threads.end(), [&](pid_t tid) {
-    look();
-    return take(tid, safe_point, is_trial);
-  });
 }
 
 /// Stops a thread, and keeps it if it is at a safe point and this is no trial.
@@ -175,25 +191,27 @@ bool BorrowedThread::take(pid_t tid, SafePoint& safe_point, bool is_trial) {
 
 /// Attaches to a thread and stops it.  False if it does not stop soon, or is gone.
 bool BorrowedThread::stop(pid_t tid) {
-  check_traceable(tid);
+  if (late_stops_.contains(tid))
+    return false;
   if (::ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
-    if (errno == ESRCH)
+    const int error = errno;
+    if (error == ESRCH || !stream::status_of(pid_, tid))
       return false;
-    throw Denied(fmt::format("{}: {}", pid_, why_not_traced(tid, errno)));
+    throw Denied(fmt::format("{}: {}", pid_, why_not_traced(tid, error)));
   }
   ::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
-  if (await_stop(tid))
+  constexpr std::uint64_t kPatienceNs = 100'000'000;  // there are other threads
+  if (await_stop(tid, kPatienceNs))
     return true;
-  // It is in an uninterruptible call, or was stopped by a signal.
-  ::ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
+  late_stops_.add(tid);
   return false;
 }
 
 /// Waits for the stop that we have asked for, and passes signals on.
-bool BorrowedThread::await_stop(pid_t tid) {
-  constexpr std::uint64_t kPatienceNs = 100'000'000, kNapNs = 20'000;
+bool BorrowedThread::await_stop(pid_t tid, std::uint64_t patience_ns) {
+  constexpr std::uint64_t kNapNs = 20'000;
   const std::uint64_t begin_ns = monotonic_ns();
-  while (monotonic_ns() - begin_ns < kPatienceNs) {
+  while (monotonic_ns() - begin_ns < patience_ns) {
     int status = 0;
     const pid_t found = ::waitpid(tid, &status, __WALL | WNOHANG);
     if (found < 0 || (found == tid && !WIFSTOPPED(status)))
@@ -430,6 +448,8 @@ void BorrowedThread::leave_to_itself(const char* why) {
   ::ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
   if (await_stop(tid_))
     ::ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
+  else
+    late_stops_.add(tid_);
   tid_ = 0;
   throw Error(fmt::format("{}: {}", pid_, why));
 }

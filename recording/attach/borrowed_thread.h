@@ -29,12 +29,25 @@
 
 namespace pe::recording {
 
+/// Threads that were asked to stop and did not, as those that wait for a disk.  When they stop,
+/// they must be let go.
+class LateStops {
+ public:
+  void add(pid_t tid);
+  [[nodiscard]] bool contains(pid_t tid) const;
+  /// Lets those go that have stopped.  To be called now and then.
+  void look();
+
+ private:
+  std::vector<pid_t> tids_;
+};
+
 class BorrowedThread {
  public:
   /// Waits for a thread at a safe point, and stops it.  Long waits call `look`, which throws if
   /// they must end.  Throws Refused if there is none, or if no thread may be stopped.  The
   /// arguments must outlive this.
-  BorrowedThread(pid_t pid, const ProcessImage& image, SafePoint& safe_point,
+  BorrowedThread(pid_t pid, const ProcessImage& image, SafePoint& safe_point, LateStops& late_stops,
                  const std::function<void()>& look);
   BorrowedThread(const BorrowedThread&) = delete;
   BorrowedThread& operator=(const BorrowedThread&) = delete;
@@ -64,11 +77,9 @@ class BorrowedThread {
                                  kDataBytes = kFrameAt + kFrameBytes + kStackBytes;
 
   void choose(SafePoint& safe_point, const std::function<void()>& look);
-  bool take_one_of(const std::vector<pid_t>& threads, SafePoint& safe_point, bool is_trial,
-                   const std::function<void()>& look);
   bool take(pid_t tid, SafePoint& safe_point, bool is_trial);
   bool stop(pid_t tid);
-  bool await_stop(pid_t tid);
+  bool await_stop(pid_t tid, std::uint64_t patience_ns = 2'000'000'000);
   void save();
   void prepare();
   std::uint64_t step_through(std::uint64_t function, const Arguments& arguments);
@@ -81,6 +92,7 @@ class BorrowedThread {
 
   pid_t pid_;
   const ProcessImage& image_;
+  LateStops& late_stops_;
   pid_t tid_ = 0;                        ///< 0: none
   user_regs_struct saved_ = {};          ///< of the thread at its safe point
   std::vector<std::byte> saved_floats_;  ///< XSAVE's area

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/io/input.h"
 #include "objects/image.h"
+#include "recording/ptrace/ptrace_refusal.h"
 #include "recording/refused.h"
 
 namespace pe::recording {
@@ -48,6 +49,7 @@ Fd copy_of(pid_t pid, int fd) {
 LoadedLibrary::LoadedLibrary(pid_t pid, const Names& names, Budget& budget,
                              std::function<void()> look)
     : pid_(pid), image_(pid), safe_point_(pid, image_, budget), look_(std::move(look)) {
+  check_traceable(pid);
   const auto opened = objects::Image::open(names.path);
   const auto* image = std::get_if<objects::Image>(&opened);
   auto bytes = read_small_file(names.path, kMostLibraryBytes);
@@ -69,7 +71,8 @@ std::string LoadedLibrary::mapped_path() const {
 LoadedLibrary::Visit::Visit(LoadedLibrary& library)
     : library_(library),
       began_ns_(0),
-      thread_(library.pid_, library.image_, library.safe_point_, library.look_) {
+      thread_(library.pid_, library.image_, library.safe_point_, library.late_stops_,
+              library.look_) {
   began_ns_ = monotonic_ns();
   if (!ProcessImage::base_of(library.pid_, library.mapped_path()))
     load();

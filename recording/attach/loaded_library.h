@@ -60,6 +60,8 @@ class LoadedLibrary {
     BorrowedThread thread_;
   };
 
+  /// Lets threads go that were asked to stop and have stopped only now.  To be called now and then.
+  void tend() { late_stops_.look(); }
   /// The longest time for which a thread was borrowed.
   [[nodiscard]] std::uint64_t longest_ns() const noexcept { return longest_ns_; }
 
@@ -74,6 +76,7 @@ class LoadedLibrary {
   std::map<std::string, std::uint64_t, std::less<>> functions_;  ///< svma by name
   ProcessImage image_;
   SafePoint safe_point_;
+  LateStops late_stops_;
   std::function<void()> look_;
   std::uint64_t longest_ns_ = 0;
 };

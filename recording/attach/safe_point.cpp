@@ -7,7 +7,6 @@
 #include <array>
 #include <optional>
 
-#include "stream/proc/maps.h"
 #include "unwind/architecture.h"
 #include "unwind/stacks/sample_unwinder.h"
 #include "unwind/walk/stack_view.h"
@@ -72,23 +71,26 @@ SafePoint::SafePoint(pid_t pid, const ProcessImage& image, Budget& budget)
 }
 
 std::string_view SafePoint::why_not(const user_regs_struct& registers) {
-  constexpr std::uint64_t kMostStackBytes = 1UL << 20;
-  unwind::MemoryRange mapped;
-  stream::for_each_mapping(pid_, [&](const stream::MapsLine& map) {
-    if (registers.rsp >= map.start && registers.rsp < map.end)
-      mapped = {map.start, map.end};
-  });
-  if (registers.rsp - mapped.start < kRoomBytes)
+  constexpr std::size_t kUsualBytes = 16'384, kMostBytes = std::size_t{1} << 20;
+  std::byte last{};
+  if (memory_.read(pid_, registers.rsp - kRoomBytes, std::span(&last, 1)) == 0)
     return "its stack has no room";
-  stack_.resize(std::min<std::uint64_t>(mapped.end - registers.rsp, kMostStackBytes));
-  const std::size_t bytes = memory_.read(pid_, registers.rsp, stack_);
-  const unwind::StackView view(registers.rsp, Bytes(stack_).first(bytes));
-  const auto walked = walker_.walk(space_, start_at(registers), view, frames_);
+  auto walked = walk(registers, kUsualBytes);
+  if (walked.stop == unwind::Stop::kStackNotCaptured)
+    walked = walk(registers, kMostBytes);
   if (walked.stop != unwind::Stop::kEndOfStack)
     return "its stack cannot be walked to the end";
   call_number_ = registers.orig_rax;
   return why_not(std::span(frames_).first(walked.frames),
                  static_cast<std::int64_t>(registers.orig_rax) >= 0);
+}
+
+/// Walks the stack in its first `most` bytes.
+unwind::WalkResult SafePoint::walk(const user_regs_struct& registers, std::size_t most) {
+  stack_.resize(most);
+  const std::size_t bytes = memory_.read(pid_, registers.rsp, stack_);
+  const unwind::StackView view(registers.rsp, Bytes(stack_).first(bytes));
+  return walker_.walk(space_, start_at(registers), view, frames_);
 }
 
 std::string_view SafePoint::why_not(std::span<const unwind::Frame> frames, bool is_in_call) const {

@@ -37,10 +37,14 @@ class SafePoint {
   /// Why the thread is at no safe point; empty if it is at one.  It must be stopped.
   std::string_view why_not(const user_regs_struct& registers);
 
+  /// Whether stacks have been walked before: then little is left to be read about the code.
+  [[nodiscard]] bool knows_stacks() const noexcept { return walker_.statistics().stacks > 0; }
+
   /// The free bytes below the stack pointer that a safe point needs, as a signal handler does.
   static constexpr std::uint64_t kRoomBytes = 32'768;
 
  private:
+  unwind::WalkResult walk(const user_regs_struct& registers, std::size_t most);
   [[nodiscard]] std::string_view why_not(std::span<const unwind::Frame> frames,
                                          bool is_in_call) const;
   [[nodiscard]] std::string_view why_not_waiting(std::uint64_t entered) const;

@@ -20,12 +20,20 @@ struct AttachRequest {
 /// A trace whose clock has stood still for so long does not prevent another one.
 inline constexpr std::uint64_t kStandstillNs = 1'000'000'000;
 
-// The library's functions.  Each takes an AttachRequest and returns 1, or 0 if it cannot.
+/// How much of the memory of a trace was given back.
+enum class Released : int {
+  kNothing,  ///< a thread still uses it
+  kAll,
+  kPart,  ///< call again
+};
+
+// The library's functions.  Each takes an AttachRequest.  The first two return 1, or 0 if they
+// cannot.
 
 inline constexpr const char* kAttachFunction = "malloctrace_attach";  ///< begins
 inline constexpr const char* kDetachFunction =
     "malloctrace_detach";  ///< no hook counts from now on
-/// Gives the memory back; to be called some time after kDetachFunction, again if it cannot.
+/// Gives the memory back; to be called some time after kDetachFunction.  Returns a Released.
 inline constexpr const char* kReleaseFunction = "malloctrace_release";
 
 }  // namespace pe::malloctrace

@@ -115,6 +115,8 @@ Attached::~Attached() {
     end();
 }
 
+void Attached::tend() { library_->tend(); }
+
 bool Attached::has_another_program() const {
   const std::string now = program_of(pid_);
   return !now.empty() && now != program_;
@@ -146,8 +148,12 @@ void Attached::release() {
   AttachRequest request{};
   for (int i = 0; i < kTries; ++i) {
     ::nanosleep(&pause, nullptr);
-    LoadedLibrary::Visit visit(*library_);
-    if (visit.call(kReleaseFunction, bytes_of(request)) != 0)
+    auto released = Released::kPart;
+    while (released == Released::kPart) {
+      LoadedLibrary::Visit visit(*library_);
+      released = static_cast<Released>(visit.call(kReleaseFunction, bytes_of(request)));
+    }
+    if (released == Released::kAll)
       return;
   }
   throw Error(fmt::format(

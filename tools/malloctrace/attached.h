@@ -35,6 +35,8 @@ class Attached {
   /// The memory that the process shares; once.
   [[nodiscard]] Fd take_memory() { return std::move(memory_); }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// To be called now and then.
+  void tend();
   /// Whether the process has executed another program, which has not the library.
   [[nodiscard]] bool has_another_program() const;
 

@@ -144,13 +144,13 @@ HeapSource::HeapSource(const Options& options, recording::Session& session)
       session_(session),
       processes_([this](const HeapOfProcess& process) { sink_->add(process, monotonic_ns()); }),
       snapshots_(options, processes_, [&session](const std::string& what) { session.say(what); }) {
+  if (!options.command.empty())
+    session.adopt_child(start_traced(options, processes_, session.signals_before()));
+  session.watch_targets();
   if (options.command.empty()) {
     attached_.emplace(options.target.processes.front(), options, session);
     processes_.take_in(attached_->pid(), attached_->take_memory());
-  } else {
-    session.adopt_child(start_traced(options, processes_, session.signals_before()));
   }
-  session.watch_targets();
   raise_descriptor_limit();  // the command has its own limit already
   sink_.emplace(options, session.open_plain_output());
   if (options.report)
@@ -178,8 +178,11 @@ std::optional<std::uint64_t> HeapSource::pass() {
   if (const std::uint64_t now = (now_ns - began_ns_) / kTickNs; now != tick_)
     processes_.tick(static_cast<std::uint32_t>(tick_ = now));
   snapshots_.write_due(now_ns);
-  if (attached_ && attached_->has_another_program())
-    session_.ending().end_now();
+  if (attached_) {
+    attached_->tend();
+    if (attached_->has_another_program())
+      session_.ending().end_now();
+  }
   if (interrupts_ && interrupts_->is_time_to_tell(now_ns))
     session_.note("waiting for the command to end; another interrupt ends the trace");
   return kTickNs - (monotonic_ns() - began_ns_) % kTickNs;

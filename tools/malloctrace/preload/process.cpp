@@ -154,13 +154,17 @@ void explain(const Failure& failure) noexcept {
   link.send_reason(failure);
 }
 
+void unmap_shared() noexcept {
+  if (process.shared != nullptr)
+    ::syscall(SYS_munmap, process.shared, heap::kFileBytes);
+  process.shared = nullptr;
+}
+
 /// No thread may use the memory.
 void unmap_all() noexcept {
   process.tracer = nullptr;
   unmap_all_private();
-  if (process.shared != nullptr)
-    ::syscall(SYS_munmap, process.shared, heap::kFileBytes);
-  process.shared = nullptr;
+  unmap_shared();
 }
 
 void leave_parent() noexcept {
@@ -306,7 +310,10 @@ int begin_attached(std::string_view settings, Failure& failure) noexcept {
     return -1;
   end_attached();
   failure = {"its threads still use the tables of the last trace", 0};
-  if (!release_attached())
+  Released released = Released::kPart;
+  while (released == Released::kPart)
+    released = release_attached();
+  if (released == Released::kNothing)
     return -1;
   process.settings = parse_settings(settings);
   process.settings.follows_forks = false;
@@ -327,13 +334,14 @@ void end_attached() noexcept {
     publish(tracing_is_off, 1U);
 }
 
-bool release_attached() noexcept {
+Released release_attached() noexcept {
+  constexpr std::uint32_t kMostAtOnce = 256;
   const std::lock_guard guard(process.release);
   Tracer* tracer = process.tracer;
   if (tracer == nullptr)
-    return true;
+    return unmap_all_private(kMostAtOnce) ? Released::kAll : Released::kPart;
   if (!is_unused(*tracer))
-    return false;
+    return Released::kNothing;
   for (std::uint32_t i = 0; i < tracer->shared.header().threads; ++i)
     if (ThreadState* state = state_of(*tracer, i); state != nullptr) {
       state->sample_left = 0;
@@ -341,8 +349,9 @@ bool release_attached() noexcept {
       // A hook may be about to look at it, so that this memory stays.
       set_aside_private(state->thread, sizeof(Thread));
     }
-  unmap_all();
-  return true;
+  process.tracer = nullptr;
+  unmap_shared();
+  return Released::kPart;
 }
 
 bool is_abandoned(Tracer& tracer, std::uint64_t for_ns) noexcept {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "malloctrace/attach_request.h"
 #include "malloctrace/preload/tracer.h"
 #include "recording/inprocess/runtime/shared_file.h"
 
@@ -70,8 +71,9 @@ void begin_process(const char* const* environment) noexcept;
 int begin_attached(std::string_view settings, inprocess::Failure& failure) noexcept;
 /// Ends that trace.  Threads that are in a hook may still write to its memory.
 void end_attached() noexcept;
-/// Gives the memory of an ended trace back, some time later.  False if a thread still uses it.
-bool release_attached() noexcept;
+/// Gives the memory of an ended trace back, some time later.  To be called until it returns
+/// Released::kAll; each call takes little time.
+Released release_attached() noexcept;
 /// Whether the clock of the one who has attached has stood still for so long: it was killed.  To be
 /// called now and then.
 bool is_abandoned(Tracer& tracer, std::uint64_t for_ns) noexcept;

@@ -82,6 +82,6 @@ extern "C" {
 }
 [[gnu::visibility("default")]] int malloctrace_release(
     pe::malloctrace::AttachRequest* /*request*/) noexcept {
-  return pe::malloctrace::release_attached() ? 1 : 0;
+  return static_cast<int>(pe::malloctrace::release_attached());
 }
 }

@@ -99,16 +99,21 @@ bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept {
   return false;
 }
 
-void unmap_all_private() noexcept {
+bool unmap_all_private(std::uint32_t most) noexcept {
   const inprocess::KeepErrno keep;
-  const std::uint32_t used = regions.used.load();
-  for (std::uint32_t i = 0; i < used; ++i) {
-    Region& region = regions.all[i];
+  for (std::uint32_t i = regions.used.load(); i > 0; --i) {
+    if (most == 0)
+      return false;
+    Region& region = regions.all[i - 1];
     void* memory = region.memory.exchange(nullptr);
-    if (memory != nullptr && memory != &regions)
-      ::syscall(SYS_munmap, memory, region.bytes);
+    if (memory == nullptr || memory == &regions)
+      continue;
+    ::syscall(SYS_munmap, memory, region.bytes);
+    --most;
+    regions.used.store(i - 1);
   }
   regions.used.store(0);
+  return true;
 }
 
 namespace {

@@ -21,8 +21,9 @@ bool is_private_memory(std::uint64_t start, std::uint64_t end) noexcept;
 void set_aside_private(void* memory, std::size_t bytes) noexcept;
 /// Uses that memory again.
 void take_back_private(void* memory, std::size_t bytes) noexcept;
-/// Unmaps everything.  Nobody may use it: a forked child does so while it has one thread.
-void unmap_all_private() noexcept;
+/// Unmaps everything, or as many pieces as `most`.  Returns whether nothing is left.  Nobody may
+/// use it: a forked child does so while it has one thread.
+bool unmap_all_private(std::uint32_t most = ~0U) noexcept;
 
 /// An array in such memory.  It is trivially constructed, so wiped memory holds empty arrays.
 template <typename T>
