@@ -71,8 +71,10 @@ void refuse_others(std::string_view what, const std::vector<pid_t>& ids) {
   for (const pid_t id : ids)
     if (const auto status = stream::status_of(id);
         status && status->state != 'Z' && status->effective_uid != ::geteuid())
-      throw Denied(fmt::format(
-          "{} {} belongs to another user: record it as root, or with CAP_PERFMON", what, id));
+      throw Denied(
+          fmt::format("{} {} belongs to another user: record it as root, or with CAP_PERFMON "
+                      "(malloctrace: CAP_SYS_PTRACE)",
+                      what, id));
 }
 
 /// Returns the processes of that name, without those of other users that we may not record.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recording/attach/borrowed_thread.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -122,7 +123,13 @@ void LateStops::look() {
 
 BorrowedThread::BorrowedThread(pid_t pid, const ProcessImage& image, SafePoint& safe_point,
                                LateStops& late_stops, const std::function<void()>& look)
-    : pid_(pid), image_(image), late_stops_(late_stops) {
+    : pid_(pid),
+      image_(image),
+      late_stops_(late_stops),
+      memory_(::open(fmt::format("/proc/{}/mem", stream::live_thread_of(pid)).c_str(),
+                     O_RDWR | O_CLOEXEC)) {
+  if (!memory_)
+    throw Denied(fmt::format("{}: its memory cannot be opened: {}", pid, errno_text(errno)));
   choose(safe_point, look);
   try {
     prepare();
@@ -307,13 +314,7 @@ void BorrowedThread::prepare() {
   if (!is_mapped(code))
     throw Refused(fmt::format("{}: it may not map code (SELinux, or a filter)", pid_));
   code_ = code;
-  static_assert(kCode.size() % sizeof(long) == 0);
-  for (std::size_t i = 0; i < kCode.size(); i += sizeof(long)) {
-    long word = 0;
-    std::memcpy(&word, kCode.data() + i, sizeof word);
-    if (::ptrace(PTRACE_POKEDATA, tid_, as_pointer(code_ + i), as_pointer(word)) != 0)
-      throw_errno("ptrace", errno);
-  }
+  write(code_, std::as_bytes(std::span(kCode)));  // even where the process may not write
 }
 
 /// Calls a function that makes one system call, on the thread's own stack.
@@ -455,16 +456,14 @@ void BorrowedThread::leave_to_itself(const char* why) {
 }
 
 void BorrowedThread::write(std::uint64_t avma, std::span<const std::byte> bytes) const {
-  const iovec local{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  const iovec remote{as_pointer(avma), bytes.size()};
-  if (::process_vm_writev(pid_, &local, 1, &remote, 1, 0) != static_cast<ssize_t>(bytes.size()))
+  if (::pwrite(memory_.get(), bytes.data(), bytes.size(), static_cast<off_t>(avma)) !=
+      static_cast<ssize_t>(bytes.size()))
     throw_errno(fmt::format("{}: write to its memory", pid_), errno);
 }
 
 void BorrowedThread::read(std::uint64_t avma, std::span<std::byte> into) const {
-  const iovec local{into.data(), into.size()};
-  const iovec remote{as_pointer(avma), into.size()};
-  if (::process_vm_readv(pid_, &local, 1, &remote, 1, 0) != static_cast<ssize_t>(into.size()))
+  if (::pread(memory_.get(), into.data(), into.size(), static_cast<off_t>(avma)) !=
+      static_cast<ssize_t>(into.size()))
     throw_errno(fmt::format("{}: read from its memory", pid_), errno);
 }
 

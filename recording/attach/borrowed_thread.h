@@ -93,6 +93,9 @@ class BorrowedThread {
   pid_t pid_;
   const ProcessImage& image_;
   LateStops& late_stops_;
+  /// /proc/PID/mem: unlike process_vm_readv(2), it does not wait for memory that the process makes
+  /// itself (userfaultfd(2)).
+  Fd memory_;
   pid_t tid_ = 0;                        ///< 0: none
   user_regs_struct saved_ = {};          ///< of the thread at its safe point
   std::vector<std::byte> saved_floats_;  ///< XSAVE's area

@@ -22,6 +22,7 @@
 #include "objects/image.h"
 #include "recording/ptrace/ptrace_refusal.h"
 #include "recording/refused.h"
+#include "stream/proc/maps.h"
 
 namespace pe::recording {
 namespace {
@@ -33,6 +34,20 @@ std::string hex_of(Bytes bytes, std::size_t most) {
   for (const std::byte byte : bytes.first(std::min(bytes.size(), most)))
     text += fmt::format("{:02x}", static_cast<unsigned>(byte));
   return text;
+}
+
+/// Throws Refused if a process certainly cannot be attached to.
+pid_t checked(pid_t pid) {
+  const auto status = stream::status_of(pid);
+  if (!status)
+    throw Refused(fmt::format("{}: no such process", pid));
+  check_traceable(pid);
+  if (!status->has_memory)
+    throw Refused(fmt::format("{}: has ended (a zombie)", pid));
+  if (status->state == 'T')
+    throw Refused(
+        fmt::format("{0}: is stopped by a signal: let it go on first (kill -CONT {0})", pid));
+  return pid;
 }
 
 /// A descriptor of the same open file that the process has.
@@ -48,8 +63,10 @@ Fd copy_of(pid_t pid, int fd) {
 
 LoadedLibrary::LoadedLibrary(pid_t pid, const Names& names, Budget& budget,
                              std::function<void()> look)
-    : pid_(pid), image_(pid), safe_point_(pid, image_, budget), look_(std::move(look)) {
-  check_traceable(pid);
+    : pid_(checked(pid)),
+      image_(pid, budget),
+      safe_point_(pid, image_, budget),
+      look_(std::move(look)) {
   const auto opened = objects::Image::open(names.path);
   const auto* image = std::get_if<objects::Image>(&opened);
   auto bytes = read_small_file(names.path, kMostLibraryBytes);

@@ -36,7 +36,7 @@ std::uint64_t find_restorer(const objects::Image& image) {
 
 }  // namespace
 
-ProcessImage::ProcessImage(pid_t pid) : pid_(pid) {
+ProcessImage::ProcessImage(pid_t pid, Budget& budget) : pid_(pid) {
   const bool is_readable = stream::for_each_mapping(pid, [this](const stream::MapsLine& map) {
     if (!map.executable)
       return;
@@ -48,25 +48,30 @@ ProcessImage::ProcessImage(pid_t pid) : pid_(pid) {
   });
   if (!is_readable || mappings_.empty())
     throw Refused(fmt::format("{}: is gone, or its mappings cannot be read", pid));
+  Spender spender(budget, static_cast<std::uint32_t>(pid));
   for (const stream::Mapping& mapping : mappings_)
     if (mapping.file->inode != 0 && !by_inode_.contains(mapping.file->inode))
-      by_inode_[mapping.file->inode] = examine(mapping);
+      by_inode_[mapping.file->inode] = examine(mapping, spender);
   if (functions_.dlopen == 0 || functions_.mmap == 0 || functions_.syscall == 0 ||
       functions_.dlerror == 0 || functions_.restorer == 0)
-    throw Refused(fmt::format(
-        "{}: no library can be loaded into it: it is static, or its C library is not glibc 2.35 or "
-        "newer",
-        pid));
+    throw Refused(
+        fmt::format("{0}: no library can be loaded into it: it is static, or its C library is not "
+                    "glibc 2.35 or "
+                    "newer; pe-record -e page-faults -p {0} shows the code that touches new memory",
+                    pid));
 }
 
 /// Several mappings of a file are one object: the dynamic linker maps each file once.
-ProcessImage::Object ProcessImage::examine(const stream::Mapping& mapping) {
+ProcessImage::Object ProcessImage::examine(const stream::Mapping& mapping, Spender& spender) {
+  const Spender::Scope scope(spender);
   Object object;
   if (is_linker(mapping.file->path))
     object.owner = Owner::kLinker;
-  const auto opened = objects::open_mapped_image(pid_, mapping, objects::FileMatch::kSameInode,
-                                                 /*cache=*/nullptr);
-  const auto* image = std::get_if<objects::Image>(&opened);
+  auto opened = objects::open_mapped_image(pid_, mapping, objects::FileMatch::kSameInode,
+                                           /*cache=*/nullptr);
+  auto* image = std::get_if<objects::Image>(&opened);
+  if (image != nullptr)
+    image->pay_by(spender);
   const auto svma = image == nullptr
                         ? std::nullopt
                         : objects::svma_of_code_mapping(image->segments(), mapping.file_offset);

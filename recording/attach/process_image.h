@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/budget.h"
 #include "objects/image.h"
 #include "objects/symbol_table.h"
 #include "stream/proc/process_table.h"
@@ -26,7 +27,8 @@ class ProcessImage {
  public:
   /// Reads the mappings and symbols of a process.  Throws Refused if no library can be loaded into
   /// it: it is static, or has another C library than glibc.
-  explicit ProcessImage(pid_t pid);
+  /// The process pays for that from `budget`.
+  ProcessImage(pid_t pid, Budget& budget);
 
   /// Functions of the C library, as avma.
   struct Functions {
@@ -59,7 +61,7 @@ class ProcessImage {
     std::uint64_t bias = 0;  ///< svma = avma - bias
   };
 
-  Object examine(const stream::Mapping& mapping);
+  Object examine(const stream::Mapping& mapping, Spender& spender);
   void find_functions(const objects::Image& image, const Object& libc);
   [[nodiscard]] const stream::Mapping* find(std::uint64_t avma) const;
 

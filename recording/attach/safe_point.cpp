@@ -55,7 +55,7 @@ SafePoint::SafePoint(pid_t pid, const ProcessImage& image, Budget& budget)
     : pid_(pid),
       image_(image),
       memory_(budget),
-      images_(objects::FileMatch::kSameInode),
+      images_(objects::FileMatch::kSameInode, unwind::Images::kMaxTableBytes, &budget),
       space_([this](std::uint32_t number) { return images_.table(number); },
              [this](std::uint64_t avma, std::span<std::byte> into) {
                return memory_.read(pid_, avma, into);

@@ -28,17 +28,18 @@ using recording::Refused;
 
 constexpr std::size_t kMostProcBytes = 16'384;
 
-/// What changes when a process executes another program: where its code and its stack start
-/// (proc(5), /proc/PID/stat, fields 26 to 28).
+/// What changes when a process executes another program, or another process gets its number: when
+/// it started, and where its code and its stack start (proc(5), /proc/PID/stat, fields 22, 26 and
+/// 28).
 std::string program_of(pid_t pid) {
-  constexpr int kFirst = 26, kAfter = 29, kAfterName = 3;
+  constexpr int kStart = 22, kCode = 26, kStack = 28, kAfterName = 3;
   const auto stat = read_small_file(fmt::format("/proc/{}/stat", pid), kMostProcBytes);
   std::string_view left = stat ? *stat : std::string_view();
   left.remove_prefix(std::min(left.size(), left.rfind(')') + 2));
   std::string program;
-  for (int field = kAfterName; field < kAfter && !left.empty(); ++field) {
+  for (int field = kAfterName; field <= kStack && !left.empty(); ++field) {
     const std::string_view word = left.substr(0, left.find(' '));
-    if (field >= kFirst)
+    if (field == kStart || field == kCode || field == kStack)
       program += std::string(word) + " ";
     left.remove_prefix(std::min(left.size(), word.size() + 1));
   }

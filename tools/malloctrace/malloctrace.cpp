@@ -215,6 +215,9 @@ std::string HeapSource::describe_tracing(const malloctrace::Summary& all) const 
       "from the previous walk\n",
       session_.cost().describe(), malloctrace::describe_memory(all), plural(all.walks, "stack"),
       plural(all.frames_walked, "frame"), all.frames_reused);
+  if (attached_)
+    text += fmt::format("  {}\n  since it has attached{}\n", attached_->describe(),
+                        malloctrace::describe_earlier(all, attached_->before_bytes()));
   Closing losses;
   malloctrace::add_losses(all, losses);
   for (const auto* lines : {&losses.doubts, &losses.details})

@@ -1,7 +1,7 @@
 // A program that allocates when it is told to, by letters on standard input; it answers each with a
 // line.  It has threads, and blocks from before, so that a tracer can attach to it in any state.
 //
-// Usage: heap_attach PLUGIN
+// Usage: heap_attach PLUGIN [THREADS]
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 #include <linux/filter.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +23,7 @@
 
 namespace {
 
-constexpr int kThreads = 4, kBlocks = 1000, kOld = 100;
+constexpr int kBlocks = 1000, kOld = 100;
 std::atomic<void*> sink;
 void* old_blocks[kOld];
 pthread_barrier_t begin_work, end_work;
@@ -33,8 +34,9 @@ KEEP void kept_by_thread() {
 }
 KEEP void freed_by_thread() {
   for (int i = 0; i < kBlocks; ++i) {
-    sink = std::malloc(60);
-    std::free(sink);
+    void* block = std::malloc(60);
+    __asm__ volatile("" : "+r"(block));
+    std::free(block);
   }
 }
 KEEP void kept_by_new() {
@@ -110,13 +112,22 @@ KEEP void load(const char* path) {
 
 }  // namespace
 
-int main(int /*count*/, char** arguments) {
+/// Waits for a byte in a signal handler.
+void handle(int /*unused*/) {
+  char byte = 0;
+  if (::read(0, &byte, 1) != 1)
+    ::abort();
+}
+
+int main(int count, char** arguments) {
+  const int threads = count > 2 ? std::atoi(arguments[2]) : 4;
   for (void*& block : old_blocks)
     block = std::malloc(5000);
-  pthread_barrier_init(&begin_work, nullptr, kThreads + 1);
-  pthread_barrier_init(&end_work, nullptr, kThreads + 1);
+  const auto all = static_cast<unsigned>(threads) + 1;
+  pthread_barrier_init(&begin_work, nullptr, all);
+  pthread_barrier_init(&end_work, nullptr, all);
   pthread_t thread{};
-  for (int i = 0; i < kThreads; ++i)
+  for (int i = 0; i < threads; ++i)
     pthread_create(&thread, nullptr, work, nullptr);
   char letter = 0;
   for (std::puts("ready"), std::fflush(stdout); ::read(0, &letter, 1) == 1;) {
@@ -135,6 +146,9 @@ int main(int /*count*/, char** arguments) {
       free_old();
     } else if (letter == 'k') {
       in_a_child();
+    } else if (letter == 'h') {
+      ::signal(SIGUSR1, handle);
+      ::raise(SIGUSR1);
     } else if (letter == 's') {
       forbid_memory_files();
     } else if (letter == 'p') {

@@ -1,10 +1,11 @@
 /* A library that a program loads and unloads.  It is built twice, with different code at the same
  * addresses.  If HEAP_PLUGIN_WAITS is set, its constructor waits for a thread that calls operator
- * new.
+ * new; if HEAP_PLUGIN_READS is set, for a byte of standard input.
  * SPDX-License-Identifier: MIT
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* operator new and delete: only the library of malloctrace defines them here. */
 extern void* _Znwm(size_t) __attribute__((weak));
@@ -17,6 +18,9 @@ static void* use_new(void* nothing) {
 
 __attribute__((constructor)) static void begin(void) {
   pthread_t thread;
+  char byte;
+  if (getenv("HEAP_PLUGIN_READS") != NULL && read(0, &byte, 1) != 1)
+    abort();
   if (getenv("HEAP_PLUGIN_WAITS") == NULL || &_Znwm == NULL || &_ZdlPv == NULL)
     return;
   if (pthread_create(&thread, NULL, use_new, NULL) != 0)

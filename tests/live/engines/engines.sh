@@ -70,7 +70,7 @@ nobody() { "${as_nobody[@]}" "$@"; }
 cp "$PE_WORKLOAD" "$PE_DENY" "$(command -v pe-record)" "$dir/"
 sleep 30 & root_s=$!
 nobody "$dir/pe-record" --engine ptrace -p $root_s -d 0.1 -o "$dir/w/x.pe" 2>"$dir/err"; expect "another's process" 1 $?
-expect 'its message' "pe-record: process $root_s belongs to another user: record it as root, or with CAP_PERFMON" "$(cat "$dir/err")"
+expect 'its message' "pe-record: process $root_s belongs to another user: record it as root, or with CAP_PERFMON (malloctrace: CAP_SYS_PTRACE)" "$(cat "$dir/err")"
 kill $root_s
 "${as_nobody[@]}" "$dir/workload" shares 30 & target=$!
 await_program $target workload

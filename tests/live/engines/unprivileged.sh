@@ -46,13 +46,13 @@ for recorder in pe-record 'pe-record --engine perf' 'pe-record --engine ptrace' 
   for option in p:process t:thread; do
     # shellcheck disable=SC2086 # these are words
     nobody "$dir/"$recorder -${option%:*} $$ -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect "another's process, $recorder" 1 $?
-    expect 'its message' "${recorder%% *}: ${option#*:} $$ belongs to another user: record it as root, or with CAP_PERFMON" "$(cat "$dir/err")"
+    expect 'its message' "${recorder%% *}: ${option#*:} $$ belongs to another user: record it as root, or with CAP_PERFMON (malloctrace: CAP_SYS_PTRACE)" "$(cat "$dir/err")"
   done
 done
 nobody "$dir/pe-record" -t 4194303 -d 0.1 -o "$dir/w/p.pe" 2>"$dir/err"; expect 'no such thread' 1 $?
 expect 'its message' 'pe-record: --tid: 4194303: no such thread' "$(cat "$dir/err")"
 waits -p $$ -d 0.1 -o "$dir/w/others.svg"; expect "another's process, waits" 125 $?
-expect 'its message' "pe-record: process $$ belongs to another user: record it as root, or with CAP_PERFMON" "$(cat "$dir/err")"
+expect 'its message' "pe-record: process $$ belongs to another user: record it as root, or with CAP_PERFMON (malloctrace: CAP_SYS_PTRACE)" "$(cat "$dir/err")"
 
 # In a user namespace, the answers about a capability agree: the kernel asks for those of the first namespace.
 if unshare --user --map-root-user true 2>/dev/null; then

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -41,8 +42,9 @@ def until(what, holds):
 class Target:
     """The program, which does what it is told."""
 
-    def __init__(self, *command):
-        self.process = subprocess.Popen(command or [program, plugin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, *command, **variables):
+        self.process = subprocess.Popen(command or [program, plugin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **variables})
         self.pid = self.process.pid
         self.said = [self.process.stdout.readline()]
 
@@ -120,12 +122,28 @@ def maps_of(pid):
     return pathlib.Path(f"/proc/{pid}/maps").read_text()
 
 
+def calls_of_library(pid):
+    """Returns how many words of other objects are addresses of the library's code."""
+    lines = [line.split(maxsplit=5) for line in maps_of(pid).splitlines()]
+    ranges = [([int(end, 16) for end in words[0].split("-")], words[1], words[5] if len(words) > 5 else "") for words in lines]
+    code = [range(*place) for place, access, path in ranges if "malloctrace-lib" in path and "x" in access]
+    found = 0
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        for place, access, path in ranges:
+            if path.startswith("/") and "malloctrace" not in path and "x" not in access and "r" in access:
+                memory.seek(place[0])
+                found += sum(any(word in each for each in code) for (word,) in struct.iter_unpack("Q", memory.read(place[1] - place[0])))
+    return found
+
+
 # It counts exactly, from when it has attached to when it ends.
 target = Target()
 target.tell("tnoc")
 trace = Trace(target.pid)
 target.tell("ttnocgf")
+check("calls lead to the library", calls_of_library(target.pid) > 10)
 said = trace.end()
+check("calls are restored", calls_of_library(target.pid) == 0, calls_of_library(target.pid))
 compare("first trace", "ttnocgf", trace.stream)
 check("frees of older blocks", "of blocks from before, 40 blocks of" in said, said)
 check("older bytes", "(0 bytes" not in said and "of its own memory were resident" in said, said)
@@ -210,6 +228,34 @@ def refuse(what, refused, why, letters=""):
     refused.end()
 
 
+def refuse_busy(what, letter, why, **variables):
+    """The only thread of the target is where it may hold a lock; afterwards it can be traced."""
+    busy = Target(program, plugin, "0", **variables)
+    busy.process.stdin.write(letter)
+    busy.process.stdin.flush()
+    stream = folder / f"{letter}.pe"
+    with subprocess.Popen([TOOLS / "malloctrace", "-p", str(busy.pid), "-o", stream], stderr=subprocess.PIPE, text=True) as refused:
+        yield
+        said = refused.communicate(timeout=PATIENCE)[1]
+    check(what, refused.returncode == 1 and why in said, said)
+    check(f"{what}: no file", not stream.exists())
+    busy.process.stdin.write(".")
+    busy.tell("n")
+    trace = Trace(busy.pid)
+    busy.tell("noc")
+    trace.end()
+    compare(what, "noc", trace.stream)
+    busy.end()
+
+
+# Each takes as long as malloctrace's patience.
+refusals = [refuse_busy("a signal handler", "h", "it is in a signal handler"),
+            refuse_busy("the dynamic linker", "p", "it is in the dynamic linker", HEAP_PLUGIN_READS="1")]
+for refusal in refusals:
+    next(refusal)
+for refusal in refusals:
+    for _ in refusal:
+        pass
 refuse("static", Target(static, plugin), "is static")
 refuse("a filter of system calls", Target(), "would end it", "s")
 sys.exit(1 if failures else 0)
