@@ -127,6 +127,8 @@ std::string Attached::end() {
   is_over_ = true;
   if (stream::has_ended(pid_) || has_another_program())
     return {};
+  const std::uint64_t now_bytes = anonymous_bytes(pid_);
+  grown_bytes_ = now_bytes - std::min(now_bytes, before_bytes_);
   try {
     AttachRequest request{};
     {

@@ -47,6 +47,8 @@ class Attached {
   [[nodiscard]] std::string describe() const;
   /// Anonymous memory that the process had when the trace began, in bytes; 0: not known.
   [[nodiscard]] std::uint64_t before_bytes() const noexcept { return before_bytes_; }
+  /// By how much that had grown at the end; 0 if it had not, or the process has ended by itself.
+  [[nodiscard]] std::uint64_t grown_bytes() const noexcept { return grown_bytes_; }
 
  private:
   std::string begin(std::string_view settings);
@@ -57,7 +59,8 @@ class Attached {
   std::unique_ptr<recording::LoadedLibrary> library_;
   Fd memory_;
   std::string program_;  ///< what identifies it, see has_another_program()
-  std::uint64_t before_bytes_ = 0, took_ns_ = 0, begin_stop_ns_ = 0, end_stop_ns_ = 0;
+  std::uint64_t before_bytes_ = 0, grown_bytes_ = 0, took_ns_ = 0, begin_stop_ns_ = 0,
+                end_stop_ns_ = 0;
   bool is_over_ = false;
 };
 

@@ -121,6 +121,15 @@ std::string describe_earlier(const Summary& summary, std::uint64_t before_bytes)
   return text;
 }
 
+void add_growth(const Summary& summary, std::uint64_t grown_bytes, Closing& closing) {
+  constexpr std::uint64_t kUsualBytes = std::uint64_t{8} << 20;
+  const std::uint64_t explained = summary.live_bytes + summary.metadata_bytes;
+  if (grown_bytes > 2 * explained + kUsualBytes)
+    closing.doubt(fmt::format("its own memory grew by {}, of which {} are blocks of malloc",
+                              plural(grown_bytes, "byte"), summary.live_bytes),
+                  "--mmap shows what it maps itself, pe-record -e page-faults -p PID all of it");
+}
+
 void add_figures(const Summary& summary, Closing& closing) {
   closing.figure("allocations", summary.allocations);
   closing.figure("allocated_bytes", summary.allocated_bytes);

@@ -72,6 +72,9 @@ std::string describe_use(const Summary& summary, std::string_view length);
 /// Returns "; of what it had before, 12 blocks (3400 bytes) freed; …" for a process that ran
 /// already; `before_bytes` of its memory were then resident.
 std::string describe_earlier(const Summary& summary, std::uint64_t before_bytes);
+/// Adds a doubt if a process that ran already has grown by much more than its blocks explain: it
+/// has an allocator that was not traced, or maps memory itself.
+void add_growth(const Summary& summary, std::uint64_t grown_bytes, Closing& closing);
 /// Adds these, and the processes, as figures.
 void add_figures(const Summary& summary, Closing& closing);
 /// Returns "1 process (2 programs)".

@@ -256,6 +256,7 @@ Closing HeapSource::closing(const malloctrace::Summary& all, Ended ended) const 
 void HeapSource::describe_attached(const malloctrace::Summary& all, Closing& closing) const {
   closing.summary += malloctrace::describe_earlier(all, attached_->before_bytes());
   closing.detail(attached_->describe());
+  malloctrace::add_growth(all, attached_->grown_bytes(), closing);
   if (attached_->has_another_program())
     closing.doubt("the process has executed another program, which is not traced",
                   "attach to it again");

@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -146,6 +147,11 @@ int main(int count, char** arguments) {
       free_old();
     } else if (letter == 'k') {
       in_a_child();
+    } else if (letter == 'm') {
+      constexpr std::size_t kBytes = 64 << 20;
+      std::memset(
+          ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1,
+          kBytes);
     } else if (letter == 'h') {
       ::signal(SIGUSR1, handle);
       ::raise(SIGUSR1);
