@@ -72,7 +72,7 @@ bool History::apply_mmap(const Record& record) {
   processes_.map(map->pid, map->start, map->size, map->file_offset, file);
   const Mapping* mapping = processes_.find(map->pid, map->start);
   if (mapping != nullptr)
-    change_ = MappingChange{map->pid, map->start, map->start + map->size, mapping->file};
+    change_ = MappingChange{map->pid, mapping->start, map->start + map->size, mapping->file};
   return true;
 }
 

@@ -121,6 +121,14 @@ EngineRecords::EngineRecords(EngineRing& ring, const OpenedEvent& event)
         write(record.bytes, false);
       }) {}
 
+void EngineRecords::read_scripts(Budget& budget) {
+  scripts_.emplace(budget);
+  moved_text_.emplace(budget, [this](std::uint32_t pid, auto avma, auto into) {
+    return scripts_->memory().read(static_cast<pid_t>(pid), avma, into);
+  });
+  synthesizer_.recognise(*moved_text_);
+}
+
 /// Writes a record, or a sample with the internal records that belong to it.
 void EngineRecords::write(Bytes records, bool is_sample) {
   write_loss();

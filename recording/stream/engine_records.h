@@ -170,7 +170,8 @@ class EngineRecords {
   EngineRecords(EngineRing& ring, const OpenedEvent& event);
 
   /// From now on finds the interpreters of processes, for samples with stacks of them.
-  void read_scripts(Budget& budget) { scripts_.emplace(budget); }
+  /// Also recognises moved text.
+  void read_scripts(Budget& budget);
   /// Null without read_scripts().
   [[nodiscard]] languages::ScriptReader* scripts() noexcept {
     return scripts_ ? &*scripts_ : nullptr;
@@ -222,6 +223,7 @@ class EngineRecords {
 
   EngineRing& ring_;
   const OpenedEvent& event_;
+  std::optional<MovedText> moved_text_;  ///< with scripts_, whose reader it uses
   Synthesizer synthesizer_;
   stream::History history_;  ///< of what has been written
   std::unordered_map<pid_t, Process> processes_;

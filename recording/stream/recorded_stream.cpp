@@ -10,6 +10,8 @@
 
 #include "objects/file_identity.h"
 #include "recording/stream/synthesize.h"
+#include "stream/build_records.h"
+#include "stream/proc/maps.h"
 #include "stream/script_mapping.h"
 #include "stream/user_copy.h"
 
@@ -97,8 +99,12 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
     return;
   if (record.is_sample() && unwinder_)
     return write_unwound(record, behind);
-  if (!mapped_bytes_.may_apply(record))
-    return;
+  const auto mapped = without_moved_text(record);
+  if (mapped && mapped_bytes_.may_apply(*mapped))
+    write_rest(*mapped);
+}
+
+void RecordedStream::write_rest(const stream::Record& record) {
   if (!record.is_sample()) {
     last_ns_ = std::max(last_ns_, stream::time_of(record, attr_));
     thinned_.follow(record);
@@ -108,6 +114,65 @@ void RecordedStream::write(const stream::Record& record, const unwind::Behind& b
     if (const auto sample = stream::parse_sample(record, attr_))
       return finish_weighed(record, *sample);
   finish(record);
+}
+
+/// Returns nullopt for a mapping of text that has moved, which stays that of its file.  Returns a
+/// copy of the file's code as a mapping of the file, and other code in place of text with the path
+/// that distinguishes it.
+std::optional<stream::Record> RecordedStream::without_moved_text(const stream::Record& record) {
+  const bool is_mapping = record.type == PERF_RECORD_MMAP || record.type == PERF_RECORD_MMAP2;
+  const auto map = is_mapping ? stream::parse_mmap(record) : std::nullopt;
+  const auto* const known = map ? history_.processes().space(map->pid) : nullptr;
+  if (known == nullptr || !map->executable ||
+      !stream::MappedFile{.path = std::string(map->path)}.is_anonymous())
+    return record;
+  const HoleCode code = moved_text_.examine(*map, *known);
+  if (code == HoleCode::kText)
+    return std::nullopt;
+  const auto* const copy =
+      moved_text_.copy_at(static_cast<pid_t>(map->pid), map->start, map->start + map->size);
+  const auto* const text = copy != nullptr ? known->find(copy->start) : nullptr;
+  if (text != nullptr && stream::unescape_path(copy->path) == text->file->path)
+    return copy_of_code(record, *map, *text->file, copy->copied_file_offset);
+  if (code == HoleCode::kUnknown || map->path.size() < stream::kNoMovedText.size())
+    return record;
+  const auto* const first = reinterpret_cast<const char*>(record.bytes.data());
+  marked_.assign(first, record.bytes.size());
+  const auto place = static_cast<std::size_t>(map->path.data() - first);
+  marked_.replace(place, map->path.size(), map->path.size(), '\0');
+  marked_.replace(place, stream::kNoMovedText.size(), stream::kNoMovedText);
+  return stream::view_record(std::as_bytes(std::span(marked_)));
+}
+
+/// Returns the record of a mapping as one of a file, with the file's ids.
+stream::Record RecordedStream::copy_of_code(const stream::Record& record,
+                                            const stream::MmapRecord& map,
+                                            const stream::MappedFile& file,
+                                            std::uint64_t file_offset) {
+  constexpr unsigned kMinorShift = 32;
+  stream::build_mapping_head(
+      builder_, map.pid,
+      {.start = map.start,
+       .end = map.start + map.size,
+       .file_offset = file_offset,
+       .device_major = static_cast<std::uint32_t>(file.device),
+       .device_minor = static_cast<std::uint32_t>(file.device >> kMinorShift),
+       .inode = file.inode,
+       .readable = true,
+       .executable = true,
+       .path = {}},
+      std::as_bytes(std::span(file.build_id)));
+  builder_.add_string(file.path).pad();
+  if (file.identity.is_known())
+    builder_.add(stream::kIdentityMark)
+        .add(file.identity.boot)
+        .add(file.identity.device)
+        .add(file.identity.inode)
+        .add(file.identity.changed_ns);
+  builder_.add_bytes(
+      record.bytes.last(std::min(stream::trailer_bytes(attr_), record.bytes.size())));
+  marked_ = builder_.finish();
+  return stream::view_record(std::as_bytes(std::span(marked_)));
 }
 
 bool RecordedStream::is_mark(const stream::Record& record) const {

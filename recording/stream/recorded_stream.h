@@ -20,6 +20,7 @@
 #include "recording/probes/weight.h"
 #include "recording/request.h"
 #include "recording/stream/mapped_bytes.h"
+#include "recording/stream/moved_text.h"
 #include "recording/stream/synthesize.h"
 #include "recording/stream/thinned_samples.h"
 #include "stream/history.h"
@@ -109,6 +110,7 @@ class RecordedStream {
   [[nodiscard]] const languages::Runtimes& runtimes() const noexcept { return runtimes_; }
 
   [[nodiscard]] Budget& budget() noexcept { return budget_; }
+  [[nodiscard]] MovedText& moved_text() noexcept { return moved_text_; }
   [[nodiscard]] stream::StreamWriter& writer() noexcept { return writer_; }
   [[nodiscard]] bool continues_stacks() const noexcept { return continues_stacks_; }
   /// Null if stacks are not unwound here.
@@ -120,10 +122,14 @@ class RecordedStream {
   }
 
  private:
+  void write_rest(const stream::Record& record);
   void write_mark(const stream::Record& record);
   void write_function(std::uint32_t pid, std::uint32_t number,
                       const stream::ScriptFunction& function);
   void write_unwound(const stream::Record& record, const unwind::Behind& behind);
+  std::optional<stream::Record> without_moved_text(const stream::Record& record);
+  stream::Record copy_of_code(const stream::Record& record, const stream::MmapRecord& map,
+                              const stream::MappedFile& file, std::uint64_t file_offset);
   void follow(const stream::Record& record);
   void follow_change(std::uint64_t time_ns);
 
@@ -154,7 +160,11 @@ class RecordedStream {
     std::string alone;  ///< the record, with a stack of one frame
   };
   ThinnedSamples<Thinned> thinned_;
-  MemoryBehind memory_;           ///< for the sample that has just arrived
+  MemoryBehind memory_;  ///< for the sample that has just arrived
+  MovedText moved_text_{budget_, [this](auto pid, auto avma, auto into) {
+                          return memory_.read_code(pid, avma, into);
+                        }};
+  std::string marked_;            ///< the result of without_moved_text()
   KeptBehind behind_;             ///< for the next sample to be written
   languages::KeptScript script_;  ///< likewise
   languages::ScriptMerger scripts_;

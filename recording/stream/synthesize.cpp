@@ -123,15 +123,10 @@ void Synthesizer::command_line(const stream::CommRecord& process) {
 }
 
 bool Synthesizer::mappings(pid_t pid, const std::function<bool(const stream::MapsLine&)>& is_new) {
-  const std::function<void(const stream::MapsLine&)> write = [&](const stream::MapsLine& map) {
-    if (is_recorded(map) && is_new(map))
-      mapping(pid, map);
-  };
-  CodeWithReserve code(write);
-  const bool is_read =
-      stream::for_each_mapping(pid, [&](const stream::MapsLine& map) { code.take(map); });
-  code.finish();
-  return is_read;
+  const auto text = stream::maps_of(pid);
+  if (text)
+    mappings(pid, *text, is_new);
+  return text.has_value();
 }
 
 void Synthesizer::mappings(pid_t pid, std::string_view text,
@@ -141,12 +136,12 @@ void Synthesizer::mappings(pid_t pid, std::string_view text,
       mapping(pid, map);
   };
   CodeWithReserve code(write);
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    if (const auto map = stream::parse_maps_line(line))
-      code.take(*map);
-  }
+  const LinesWithText::OnLine take = [&](const stream::MapsLine& map, HoleCode /*code*/) {
+    code.take(map);
+  };
+  LinesWithText lines(moved_text_, pid, take);
+  stream::for_each_mapping(text, [&](const stream::MapsLine& map) { lines.take(map); });
+  lines.finish();
   code.finish();
 }
 

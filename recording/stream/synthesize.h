@@ -20,6 +20,7 @@
 
 #include "base/budget.h"
 #include "languages/common/memory_reader.h"
+#include "recording/stream/moved_text.h"
 #include "stream/proc/maps.h"
 #include "stream/records/sample.h"
 #include "stream/script_mapping.h"
@@ -34,6 +35,9 @@ class Synthesizer {
   /// (build_ids.h).
   Synthesizer(const perf_event_attr& attr, std::function<void(const stream::Record&)> write)
       : attr_(attr), write_(std::move(write)) {}
+
+  /// From now on mappings() recognises moved text by this, which must outlive it.
+  void recognise(MovedText& text) noexcept { moved_text_ = &text; }
 
   /// Writes the kernel's own mapping, by which a reader knows whether it has the same kernel.
   void kernel();
@@ -72,6 +76,7 @@ class Synthesizer {
 
   perf_event_attr attr_;
   std::function<void(const stream::Record&)> write_;
+  MovedText* moved_text_ = nullptr;
   std::uint64_t time_ns_ = 0;
   stream::RecordBuilder builder_;
   std::vector<pid_t> unreadable_;

@@ -132,6 +132,7 @@ std::vector<pid_t> write_running(RecordedStream& stream, const perf_event_attr& 
   Synthesizer synthesizer(layout, [&](const stream::Record& record) {
     stream.write(file_ids.completed(command_lines.completed(record)));
   });
+  synthesizer.recognise(stream.moved_text());
   synthesizer.kernel();
   std::vector<pid_t> processes = target.processes;
   if (target.is_command)

@@ -70,20 +70,27 @@ std::string unescape_path(std::string_view path) {
   return text;
 }
 
-bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map) {
+std::optional<std::string> maps_of(pid_t pid) {
   auto text = read_small_file(fmt::format("/proc/{}/maps", pid), kMaxMapsBytes);
   // If the first thread has ended, its file is empty, but the files of the others still list the
   // mappings.
   for (const pid_t tid : text && text->empty() ? threads_of(pid) : std::vector<pid_t>{})
     if (text && text->empty())
       text = read_small_file(fmt::format("/proc/{}/task/{}/maps", pid, tid), kMaxMapsBytes);
-  if (!text)
-    return false;
-  std::string_view left = *text;
-  while (const auto line = take_until(left, '\n'))
+  return text;
+}
+
+void for_each_mapping(std::string_view text, const std::function<void(const MapsLine&)>& on_map) {
+  while (const auto line = take_until(text, '\n'))
     if (const auto map = parse_maps_line(*line))
       on_map(*map);
-  return true;
+}
+
+bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map) {
+  const auto text = maps_of(pid);
+  if (text)
+    for_each_mapping(*text, on_map);
+  return text.has_value();
 }
 
 pid_t live_thread_of(pid_t pid) {

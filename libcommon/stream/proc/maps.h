@@ -18,8 +18,12 @@ namespace pe::stream {
 /// Returns a path as it is in the file system, see for_each_path_part().
 std::string unescape_path(std::string_view path);
 
-/// Calls `on_map` for each mapping of a process, also if its first thread has ended.  Returns false
-/// if the process is gone or we may not read it.
+/// Returns the text of /proc/PID/maps, also if the process's first thread has ended; nullopt if the
+/// process is gone or we may not read it.
+std::optional<std::string> maps_of(pid_t pid);
+/// Calls `on_map` for each line of such a text; skips malformed ones.
+void for_each_mapping(std::string_view text, const std::function<void(const MapsLine&)>& on_map);
+/// Calls `on_map` for each mapping of a process.  Returns false if there is no text.
 bool for_each_mapping(pid_t pid, const std::function<void(const MapsLine&)>& on_map);
 
 /// Returns a thread of the process that has its memory and its files: `pid`, or another one if the

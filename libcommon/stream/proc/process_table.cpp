@@ -31,17 +31,74 @@ bool is_jit_dump_name(std::string_view path) {
 
 bool MappedFile::is_anonymous() const noexcept {
   // linux/kernel/events/core.c, perf_event_mmap_event(): "//anon", "[heap]", "[stack]";
-  // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd or /dev/zero.
+  // /proc/PID/maps adds "[anon:NAME]".  JITs also map a memfd, /dev/zero or hugetlb pages.
   // A memfd with a build id is a program that runs from memory, not JIT code.
   if (!build_id.empty())
     return false;
   const std::string_view name = path;
   return name.starts_with("//anon") || name.starts_with("[anon") || name == "[heap]" ||
          name == "[stack]" || name.starts_with("/memfd:") || name.starts_with("/dev/zero") ||
-         name.starts_with("anon_inode:");
+         name.starts_with("/anon_hugepage") || name.starts_with("anon_inode:");
 }
 
-void AddressSpace::map(const Mapping& mapping) {
+namespace {
+
+/// Text that has moved consists of fewer mappings.  A process could choose the number.
+constexpr int kMostParts = 16;
+
+/// Whether one mapping continues the other: at the same distance from its place in the same file.
+bool is_continued(const Mapping& before, const Mapping& behind) noexcept {
+  return before.file == behind.file &&
+         before.start - before.file_offset == behind.start - behind.file_offset;
+}
+
+bool may_be_moved_text(const Mapping& mapping) noexcept {
+  return mapping.file->is_anonymous() && mapping.file->path != kNoMovedText;
+}
+
+}  // namespace
+
+/// Whether it is mapped over a part of one file, as text that moves to huge pages.
+bool AddressSpace::is_moved_text(const Mapping& added) const {
+  constexpr std::uint64_t kHugePage = 2UL << 20;
+  const Mapping* const first = find(added.start);
+  if ((added.start | added.end) % kHugePage != 0 || !may_be_moved_text(added) || first == nullptr ||
+      first->file->is_anonymous())
+    return false;
+  const Mapping* last = first;
+  for (int i = 0; i < kMostParts && last != nullptr && is_continued(*first, *last); ++i) {
+    if (last->end >= added.end)
+      return true;
+    last = find(last->end);
+  }
+  return false;
+}
+
+/// Returns where the anonymous memory starts that fills the hole before a mapping; the start of the
+/// mapping if there is no such hole.
+std::uint64_t AddressSpace::start_of_moved_text(const Mapping& behind) const {
+  std::uint64_t start = behind.start;
+  auto at = mappings_.lower_bound(start);
+  for (int i = 0; i < kMostParts && at != mappings_.begin(); ++i) {
+    const Mapping& mapping = (--at)->second;
+    if (mapping.end != start)
+      break;
+    if (is_continued(mapping, behind))
+      return start;
+    if (!may_be_moved_text(mapping))
+      break;
+    start = mapping.start;
+  }
+  return behind.start;
+}
+
+void AddressSpace::map(const Mapping& added) {
+  Mapping mapping = added;
+  if (is_moved_text(mapping))
+    return;
+  if (!mapping.file->is_anonymous())
+    mapping.start = start_of_moved_text(added);
+  mapping.file_offset -= added.start - mapping.start;
   make_room(mapping.start, mapping.end);
   Mapping& kept = mappings_[mapping.start];
   kept = mapping;

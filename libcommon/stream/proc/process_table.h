@@ -50,7 +50,19 @@ struct Mapping {
   std::uint64_t place = 0;  ///< in the order in which the address space received its mappings
 };
 
+/// The path of anonymous code that a recorder has compared with the file around it, and that is not
+/// a part of that file: AddressSpace does not regard it as moved text.
+inline constexpr std::string_view kNoMovedText = "[anon]";
+
 /// The executable mappings of one process at one moment, without overlap.
+///
+/// Programs move their text into anonymous memory at the same addresses, so that it has huge pages.
+/// It stays the file's:
+///  - anonymous memory that fills a hole between two mappings of one file, of which the second is
+///    recorded later, as where mappings are read from /proc;
+///  - anonymous memory that is mapped over a part of a file, from one address to another that are
+///    both divisible by 2 MiB.  Without this condition a JIT compiler's code could get the names of
+///    a library that was there before and is gone.
 ///
 /// The kernel does not record that memory is unmapped (perf_event_open(2)).  So all mappings would
 /// stay if a process maps and unmaps memory at ever new addresses.  The older half is dropped when
@@ -59,8 +71,9 @@ class AddressSpace {
  public:
   using ByStart = std::map<std::uint64_t, Mapping>;
 
-  /// Adds a mapping, which replaces older mappings of the same addresses, in part or whole.
-  void map(const Mapping& mapping);
+  /// Adds a mapping, which replaces older mappings of the same addresses, in part or whole.  One
+  /// that ends a hole with moved text starts where that starts.
+  void map(const Mapping& added);
   /// Returns null if nothing is mapped at `avma`.
   [[nodiscard]] const Mapping* find(std::uint64_t avma) const noexcept;
   [[nodiscard]] const ByStart& all() const noexcept { return mappings_; }
@@ -68,6 +81,8 @@ class AddressSpace {
   static constexpr std::size_t kMaxMappings = 2 * 65'536;
 
  private:
+  [[nodiscard]] bool is_moved_text(const Mapping& added) const;
+  [[nodiscard]] std::uint64_t start_of_moved_text(const Mapping& behind) const;
   void make_room(std::uint64_t start, std::uint64_t end);
   void forget_older_half();
 

@@ -60,6 +60,77 @@ BOOST_AUTO_TEST_CASE(any_sequence_of_mappings_agrees_with_a_map_of_bytes) {
   }
 }
 
+constexpr std::uint64_t kHuge = 2UL << 20;
+
+BOOST_AUTO_TEST_CASE(text_that_moves_to_huge_pages_stays_that_of_its_file) {
+  ProcessTable table;
+  table.map(1, kHuge - 4096, 3 * kHuge, 8192, {"/bin/file"});
+  table.map(1, kHuge, kHuge, 0, {"//anon"});
+  table.map(1, kHuge, kHuge, 0, {"/anon_hugepage (deleted)"});
+  BOOST_TEST(at(table, 1, kHuge) == "/bin/file+12288");
+  BOOST_TEST(at(table, 1, 2 * kHuge) == "/bin/file+" + std::to_string(12288 + kHuge));
+}
+
+BOOST_AUTO_TEST_CASE(only_huge_pages_are_taken_for_moved_text) {
+  ProcessTable table;
+  table.map(1, kHuge - 4096, 4 * kHuge, 8192, {"/bin/file"});
+  table.map(1, kHuge, kHuge + 4096, 0, {"//anon"});
+  BOOST_TEST(at(table, 1, kHuge) == "//anon+0");
+}
+
+BOOST_AUTO_TEST_CASE(moved_text_is_over_one_file_only) {
+  ProcessTable table;
+  table.map(1, 0, kHuge + 4096, 0, {"/bin/a"});
+  table.map(1, kHuge + 4096, kHuge, 4096, {"/bin/b"});
+  table.map(1, kHuge, kHuge, 0, {"//anon"});
+  BOOST_TEST(at(table, 1, kHuge) == "//anon+0");
+  table.map(1, 4 * kHuge, kHuge, 0, {"/bin/a"});
+  table.map(1, 5 * kHuge, kHuge, kHuge + 4096, {"/bin/a"});  // another distance
+  table.map(1, 4 * kHuge, 2 * kHuge, 0, {"//anon"});
+  BOOST_TEST(at(table, 1, 4 * kHuge) == "//anon+0");
+}
+
+BOOST_AUTO_TEST_CASE(code_that_is_known_to_be_no_moved_text_is_none) {
+  ProcessTable table;
+  table.map(1, 0, 3 * kHuge, 0, {"/bin/file"});
+  table.map(1, kHuge, kHuge, 0, {std::string(pe::stream::kNoMovedText)});
+  BOOST_TEST(at(table, 1, kHuge) == "[anon]+0");
+  table.map(1, 2 * kHuge, kHuge, 2 * kHuge, {"/bin/file"});
+  BOOST_TEST(at(table, 1, kHuge) == "[anon]+0");
+}
+
+BOOST_AUTO_TEST_CASE(a_hole_between_mappings_of_one_file_is_filled_when_the_second_is_known) {
+  ProcessTable table;
+  table.map(1, 1000, 100, 500, {"/bin/file"});
+  table.map(1, 1100, 50, 0, {"//anon"});
+  table.map(1, 1150, 50, 0, {"[anon:huge]"});
+  BOOST_TEST(at(table, 1, 1100) == "//anon+0");
+  table.map(1, 1200, 100, 700, {"/bin/file"});
+  BOOST_TEST(at(table, 1, 1100) == "/bin/file+600");
+  BOOST_TEST(at(table, 1, 1199) == "/bin/file+699");
+  BOOST_TEST(at(table, 1, 1200) == "/bin/file+700");
+}
+
+BOOST_AUTO_TEST_CASE(a_hole_is_not_filled_between_other_places_or_files) {
+  ProcessTable table;
+  table.map(1, 1000, 100, 500, {"/bin/file"});
+  table.map(1, 1100, 100, 0, {"//anon"});
+  table.map(1, 1200, 100, 800, {"/bin/file"});
+  BOOST_TEST(at(table, 1, 1100) == "//anon+0");
+  table.map(1, 1200, 100, 700, {"/bin/other"});
+  BOOST_TEST(at(table, 1, 1100) == "//anon+0");
+  table.map(1, 1300, 100, 900, {"/bin/file"});
+  BOOST_TEST(at(table, 1, 1100) == "//anon+0");
+}
+
+BOOST_AUTO_TEST_CASE(a_hole_with_a_gap_is_not_filled) {
+  ProcessTable table;
+  table.map(1, 1000, 100, 500, {"/bin/file"});
+  table.map(1, 1110, 90, 0, {"//anon"});
+  table.map(1, 1200, 100, 700, {"/bin/file"});
+  BOOST_TEST(at(table, 1, 1110) == "//anon+0");
+}
+
 BOOST_AUTO_TEST_CASE(a_forked_process_has_its_parents_mappings_until_one_of_them_changes) {
   ProcessTable table;
   table.map(1, 1000, 100, 0, {"shared"});
