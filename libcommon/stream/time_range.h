@@ -52,6 +52,10 @@ struct TimeBounds {
   [[nodiscard]] bool holds(std::uint64_t time_us) const noexcept {
     return from_us <= time_us && time_us <= to_us;
   }
+  /// Whether a part of the time from `begin_us` to `end_us` is in the range.
+  [[nodiscard]] bool overlaps(std::uint64_t begin_us, std::uint64_t end_us) const noexcept {
+    return begin_us < to_us && from_us < end_us;
+  }
 };
 
 struct TimeRange {

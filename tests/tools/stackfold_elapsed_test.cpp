@@ -109,6 +109,41 @@ BOOST_AUTO_TEST_CASE(time_without_a_sample_is_in_the_last_step) {
              "@0.000;p;[sleep] 90000\n@0.100;[ran, but was not sampled] 30000\n");
 }
 
+BOOST_AUTO_TEST_CASE(a_range_has_its_own_time_on_the_clock) {
+  const auto in = [](const Recording& all, const std::string& range) {
+    return fold(all, {"--weight", "elapsed", "--time", range}).out;
+  };
+  BOOST_TEST(in(phases(), "10.100,10.300") == "p 50000\np;[sleep] 100000\nq 50000\n");
+  BOOST_TEST(in(phases(), "10.220,10.250") == "p;[sleep] 30000\n");
+  BOOST_TEST(in(phases(), "10.300,10.375") == "p 25000\np;[sleep] 50000\n");
+  BOOST_TEST(in(phases(), "10.350,20") == "p 50000\n");  // the recording ends before the range
+  BOOST_TEST(in(phases(), ",-200ms") == "p 150000\nq 50000\n");
+  BOOST_TEST(in(phases(), "11,12") == "");
+}
+
+// As a part of the segments that are kept of a recording, which does not know the whole time.
+BOOST_AUTO_TEST_CASE(a_range_needs_no_end_of_the_recording) {
+  Recording all;
+  all.add(kCpuId, 50, 50, 1).add(kSilenceId, 350, 300, kSleep).add(kCpuId, 400, 50, 1);
+  const auto in = [&](const std::string& range) {
+    return fold(all, {"--weight", "elapsed", "--time", range}).out;
+  };
+  BOOST_TEST(in("10.020,10.360") == "p 40000\np;[sleep] 300000\n");
+  BOOST_TEST(in("10.100,10.200") == "p;[sleep] 100000\n");
+  const auto whole = fold(all, {"--weight", "elapsed"});
+  BOOST_TEST(whole.status == 1);
+  BOOST_TEST(whole.err.find("choose a part of it by --time") != whole.err.npos, whole.err);
+}
+
+BOOST_AUTO_TEST_CASE(steps_of_a_range_add_up_to_it) {
+  const auto r =
+      fold(phases(), {"--weight", "elapsed", "--every", "100ms", "--time", "10.150,10.375"});
+  double sum = 0;
+  for (std::size_t at = 0, end = 0; (end = r.out.find('\n', at)) != r.out.npos; at = end + 1)
+    sum += std::stod(r.out.substr(r.out.rfind(' ', end) + 1));
+  BOOST_TEST(std::abs(sum - 225'000) < 0.001, r.out);
+}
+
 BOOST_AUTO_TEST_CASE(facts_have_the_times_of_threads_and_the_parallelism) {
   for (const std::vector<std::string>& args :
        {std::vector<std::string>{"--annotate"}, {"--annotate", "--weight", "elapsed"}}) {

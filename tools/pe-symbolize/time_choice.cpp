@@ -35,7 +35,13 @@ bool TimeChoice::holds(const stream::Session& session, const stream::Record& rec
     times_.first_us = time_us;
     bounds_ = range_->in(times_);
   }
-  return bounds_->holds(time_us);
+  const stream::Sample& sample = *session.sample();
+  if (bounds_->holds(time_us))
+    return true;
+  // Of the time in which nothing ran, a part may be in the range (stackfold --weight elapsed).
+  return session.event() != nullptr && session.event()->name == stream::kSilenceEvent &&
+         sample.pid != 0 && sample.period <= sample.time_ns &&
+         bounds_->overlaps((sample.time_ns - sample.period) / kNsPerUs, time_us);
 }
 
 }  // namespace pe::symbolize

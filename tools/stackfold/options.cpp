@@ -60,7 +60,7 @@ void set_weight(Options& options, const CommandLine& line) {
   options.weight = choose(line, "weight", kWeights, options.weight);
   if (options.weight != Weight::kElapsed)
     return;
-  for (const char* option : {"event", "all-events", "time", "span", "longer", "compat"})
+  for (const char* option : {"event", "all-events", "span", "longer", "compat"})
     if (line.has(option))
       throw UsageError(fmt::format("--weight elapsed, --{}: cannot be combined", option));
 }

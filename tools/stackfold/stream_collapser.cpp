@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <ctime>
+#include <limits>
 
 #include "base/characters.h"
 #include "base/cli/version.h"
@@ -166,8 +167,9 @@ std::string recorder_of(const std::string& version) {
 
 }  // namespace
 
-void StreamFacts::observe(const stream::Record& record, const stream::Session& session) {
-  if (const auto& sample = session.sample(); sample && sample->time_ns != 0) {
+void StreamFacts::observe(const stream::Record& record, const stream::Session& session,
+                          bool is_inside) {
+  if (const auto& sample = session.sample(); is_inside && sample && sample->time_ns != 0) {
     const std::uint64_t begin_ns = begin_of(*sample, *session.event());
     first_ns_ = std::min(first_ns_.value_or(begin_ns), begin_ns);
     last_ns_ = std::max(last_ns_, sample->time_ns);
@@ -276,18 +278,40 @@ StreamReport StreamCollapser::fold() {
     report.folded_samples = report.calls->samples;
   }
   counts_.add_divided(in_ns_, kNsPerUs);
-  if (elapsed_) {
-    if (!elapsed_->is_whole())
-      throw Error(
-          "--weight elapsed: the recording does not have what it needs: record by pe-record "
-          "--event cpu,waits, whole processes but not all, and do not cut the recording off");
-    elapsed_->add_to(counts_);
-    unit_ = "us";
-  }
+  if (elapsed_)
+    finish_elapsed();
   report.unit = unit_;
   report.facts =
       facts_.text(report, stacks_.session(), takes_all_time(report), elapsed_.has_value());
   return report;
+}
+
+void StreamCollapser::finish_elapsed() {
+  const auto& events = stacks_.session().events().all();
+  const bool has_silences =
+      std::ranges::find(events, stream::kSilenceEvent, &stream::Event::name) != events.end();
+  if (options_.time && has_silences && !elapsed_->is_whole())
+    elapsed_->set_whole(in_range({.ns = seen_to_ns_ - seen_from_ns_, .end_ns = seen_to_ns_}));
+  if (!has_silences || (!options_.time && !elapsed_->is_whole()))
+    throw Error(
+        "--weight elapsed: the recording does not have what it needs: record by pe-record "
+        "--event cpu,waits, whole processes but not all, and do not cut the recording off, or "
+        "choose a part of it by --time");
+  elapsed_->add_to(counts_);
+  unit_ = "us";
+}
+
+/// Returns the part of a time that is within --time.  One that is older than its clock is damage.
+ElapsedTime::Part StreamCollapser::in_range(const ElapsedTime::Part& part) const {
+  const auto& bounds = stacks_.bounds();
+  if (!bounds || part.ns > part.end_ns)
+    return part;
+  constexpr std::uint64_t kMostUs = std::numeric_limits<std::uint64_t>::max() / kNsPerUs;
+  const std::uint64_t from_ns = std::min(bounds->from_us, kMostUs) * kNsPerUs;
+  const std::uint64_t to_ns = std::min(bounds->to_us, kMostUs) * kNsPerUs;
+  const std::uint64_t begin_ns = std::max(part.end_ns - part.ns, from_ns);
+  const std::uint64_t end_ns = std::min(part.end_ns, to_ns);
+  return {.ns = end_ns - std::min(end_ns, begin_ns), .end_ns = end_ns};
 }
 
 bool StreamCollapser::takes_all_time(const StreamReport& report) const {
@@ -339,7 +363,7 @@ void StreamCollapser::mark_wait(std::size_t begin) {
 void StreamCollapser::take(const Stacks::Taken& taken) {
   if (taken.sample.pid == 0 && taken.event.name == stream::kSilenceEvent) {
     if (elapsed_)
-      elapsed_->set_whole({.ns = taken.sample.period, .end_ns = taken.sample.time_ns});
+      elapsed_->set_whole(in_range({.ns = taken.sample.period, .end_ns = taken.sample.time_ns}));
     return;  // the whole recording is no stack
   }
   if (leaves_out(taken))
@@ -367,7 +391,10 @@ void StreamCollapser::take(const Stacks::Taken& taken) {
 
 /// Adds the sample's stack, root first.
 void StreamCollapser::add(const Stacks::Taken& taken) {
-  const ElapsedTime::Part part{.ns = taken.sample.period, .end_ns = taken.sample.time_ns};
+  const ElapsedTime::Part part =
+      in_range({.ns = taken.sample.period, .end_ns = taken.sample.time_ns});
+  if (elapsed_ && part.ns == 0)
+    return;
   if (elapsed_)
     return taken.event.name == stream::kSilenceEvent
                ? elapsed_->add_silence(stack_, part)
@@ -410,7 +437,14 @@ void StreamCollapser::observe(const stream::Record& record) {
     roots_->follow(record, session.processes());
   if (child_waits_)
     child_waits_->follow(record);
-  facts_.observe(record, session);
+  const bool is_inside =
+      !options_.time || !session.sample() || stacks_.holds(session.sample()->time_ns);
+  facts_.observe(record, session, is_inside);
+  if (const auto& sample = session.sample(); elapsed_ && sample && sample->time_ns != 0) {
+    const std::uint64_t begin_ns = begin_of(*sample, *session.event());
+    seen_from_ns_ = seen_to_ns_ == 0 ? begin_ns : std::min(seen_from_ns_, begin_ns);
+    seen_to_ns_ = std::max(seen_to_ns_, sample->time_ns);
+  }
   if (counts_.timeline() == nullptr)
     return;
   if (const auto& sample = session.sample(); sample && sample->time_ns != 0) {

@@ -137,8 +137,8 @@ class Locations {
 
 class StreamFacts {
  public:
-  /// Takes what `session` has after this record.
-  void observe(const stream::Record& record, const stream::Session& session);
+  /// Takes what `session` has after this record.  `is_inside`: a sample is within --time.
+  void observe(const stream::Record& record, const stream::Session& session, bool is_inside);
 
   /// Returns the lines of the facts that the stream has.  `takes_all_time`: all that threads did
   /// was folded, or what that took on the clock.
@@ -173,6 +173,8 @@ class StreamCollapser {
   bool leaves_out(const Stacks::Taken& taken);
   void add(const Stacks::Taken& taken);
   void observe(const stream::Record& record);
+  void finish_elapsed();
+  [[nodiscard]] ElapsedTime::Part in_range(const ElapsedTime::Part& part) const;
   void count(const StackCount& counted);
   [[nodiscard]] std::uint64_t weight_of(const Stacks::Taken& taken) const;
   [[nodiscard]] bool takes_all_time(const StreamReport& report) const;
@@ -186,8 +188,9 @@ class StreamCollapser {
   StreamFacts facts_;
   std::optional<SlowCalls> slow_calls_;
   std::optional<ElapsedTime> elapsed_;
-  std::optional<RootFrames> roots_;        ///< of --root
-  std::optional<ChildWaits> child_waits_;  ///< of --root tree
+  std::uint64_t seen_from_ns_ = 0, seen_to_ns_ = 0;  ///< with elapsed_: the time of all samples
+  std::optional<RootFrames> roots_;                  ///< of --root
+  std::optional<ChildWaits> child_waits_;            ///< of --root tree
   std::uint64_t left_out_samples_ = 0, left_out_ns_ = 0;
   boost::unordered_flat_map<folded::FrameId, folded::FrameId> marked_;  ///< with "_[o]"
   std::vector<folded::FrameId> stack_;  ///< of the current sample, root first

@@ -156,6 +156,11 @@ class StreamStacks {
     return report_.holds(options_, time_ns / kNsPerUs);
   }
 
+  /// Returns the range of --time; nullopt without one, or before the first sample.
+  [[nodiscard]] const std::optional<stream::TimeBounds>& bounds() const noexcept {
+    return report_.bounds;
+  }
+
   /// Are samples of this event folded?  Without --event, only those of the first declared event.
   [[nodiscard]] bool folds(const stream::Event& event) {
     choose_event(event);
@@ -366,8 +371,12 @@ class StreamStacks {
     // Exports keep events apart; silences are parts of waits.
     const bool takes_all =
         options_.to != nullptr && !options_.event && event.name != stream::kSilenceEvent;
+    // Of elapsed time, the part in the range counts.
+    const auto begin_us = time_us && options_.weight == Weight::kElapsed && options_.time
+                              ? std::optional(begin_of(sample, event) / kNsPerUs)
+                              : std::nullopt;
     return (takes_all || report_.takes_event(options_, event.name)) &&
-           report_.takes_time(options_, time_us);
+           report_.takes_time(options_, time_us, begin_us);
   }
 
   /// Chooses the first declared event, not the first sampled; `event` if none was declared.

@@ -41,11 +41,13 @@ bool SampleChoice::holds(const Options& options, std::uint64_t time_us) {
   return bounds->holds(time_us);
 }
 
-bool SampleChoice::takes_time(const Options& options, std::optional<std::uint64_t> time_us) {
+bool SampleChoice::takes_time(const Options& options, std::optional<std::uint64_t> time_us,
+                              std::optional<std::uint64_t> begin_us) {
   if (!options.time && !options.every_ns)
     return true;
   times.last_us = std::max(times.last_us, time_us.value_or(0));
-  const bool is_inside = time_us && holds(options, *time_us);
+  const bool is_inside =
+      time_us && (holds(options, *time_us) || (begin_us && bounds->overlaps(*begin_us, *time_us)));
   if (!time_us)
     ++without_time;
   else if (!is_inside)

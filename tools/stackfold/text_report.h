@@ -28,10 +28,12 @@ struct SampleChoice {
   bool takes_event(const Options& options, std::string_view event);
   [[nodiscard]] bool would_take(const Options& options, std::string_view event) const;
 
-  /// Is a sample's time, in microseconds (nullopt: it has none), within --time?  With --every, a
-  /// sample needs a time.  The first call has the time of the first sample.
+  /// Is a sample's time, in microseconds (nullopt: it has none), within --time?  If it represents
+  /// the time since `begin_us`, a part of that suffices.  With --every, a sample needs a time.  The
+  /// first call has the time of the first sample.
   /// Throws Error if --time means no time of this recording.
-  bool takes_time(const Options& options, std::optional<std::uint64_t> time_us);
+  bool takes_time(const Options& options, std::optional<std::uint64_t> time_us,
+                  std::optional<std::uint64_t> begin_us = std::nullopt);
   /// Is the time within --time?  Throws Error likewise.
   bool holds(const Options& options, std::uint64_t time_us);
 };

@@ -11,6 +11,8 @@ fi
 own() { awk -v name="$1" '$1 == name || name == "" { n += $2 } END { print n + 0 }' "$dir/own"; }
 # time_of PATTERN FILE: the microseconds of the stacks that match
 time_of() { PATTERN=$1 awk '/^# / { next } $0 ~ ENVIRON["PATTERN"] { n += $NF } END { print n + 0 }' "$2"; }
+# ms_between HH:MM:SS.mmm,HH:MM:SS.mmm
+ms_between() { awk -F'[:,.]' -v t="$1" 'BEGIN { split(t, f); n = 3600000 * (f[5] - f[1]) + 60000 * (f[6] - f[2]) + 1000 * (f[7] - f[3]) + f[8] - f[4]; print (n + 86400000) % 86400000 }'; }
 mkfifo "$dir/input"
 cat >"$dir/woken.py" <<'END'
 import os, subprocess, time
@@ -42,6 +44,19 @@ run_engine() {  # uses $engine
   whole=$(time_of . "$dir/elapsed.folded")
   at_least 'elapsed time' "$(own '')" "$whole"
   at_least 'time of the whole command' "$whole" "$outside"
+  # A part of the clock is all there, also of the segments of a recording that is kept.
+  expect 'a part of the time' 500000 "$(stackfold -q "$dir/n.pe" --weight elapsed --time +300ms,+800ms | awk '{ n += $NF } END { print n }')"
+  rm -rf "$dir/kept"
+  record -q --keep 10m -o "$dir/kept" -- "$PE_ELAPSED" >"$dir/own.kept" & local recorder=$!
+  until_so 'the program' pgrep -P $recorder >"$dir/started"
+  sleep 0.3
+  local part; part=$(date +%T.%3N); sleep 0.5; part+=,$(date +%T.%3N)
+  wait $recorder
+  pe-symbolize -q --time "$part" "$dir/kept" | stackfold -q --weight elapsed --time "$part" >"$dir/part.folded"
+  # At either end the time is missing from which a thread ran, and of which no sample is left.
+  local got wanted; got=$(time_of . "$dir/part.folded") wanted=$(ms_between "$part")
+  at_least 'a part of the segments' $((wanted * 750)) "$got"
+  at_least 'the most of a part of the segments' "$got" $((wanted * 1000))
   # Each phase has the time that it has measured, with what it waited for a CPU.
   for phase in alone:';run_alone;' two:';run_two;|;run_beside;' nap:';take_a_nap;' child:';wait_for_child;'; do
     within "elapsed time of ${phase%%:*}, in thousandths" "$(($(own "${phase%%:*}") * 1000 / whole))" \

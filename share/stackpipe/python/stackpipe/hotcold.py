@@ -16,4 +16,4 @@ OPTIONS = waits.OPTIONS
 def main(arguments: Sequence[str], tools: Tools) -> int:
     """Returns the status of the recorded command, or our own."""
     line = outputs.with_operand(read_options(NAME, USAGE, OPTIONS, arguments, tools))
-    return waits.draw(waits.read_request(line, "hotcold out.svg -p PID", "svg"), tools)
+    return waits.draw(waits.with_time(waits.read_request(line, "hotcold out.svg -p PID", "svg"), line, tools), tools)

@@ -36,14 +36,13 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
     runs.  Only what happened in the range `time` is kept (stackfold --time); empty: all.  Raises Failure."""
     name = data_of(name)
     if not os.path.lexists(name) or os.path.isdir(name):
-        if time:
-            raise Failure(f"{name}: a range of time needs a file that has times: a sample stream or perf.data")
         try:
-            return store.find_run(output, name, name).stacks
+            run = store.find_run(output, name, name)
         except Failure:
             what = "a folder without stacks.folded" if os.path.isdir(name) else \
                 f"no such file, and no such run in '{output}' (stackpipe runs capture records one)"
             raise Failure(f"{name}: {what}") from None
+        return folded_part(run, time, work, tools) if time else run.stacks
     path = os.path.join(".", name) if name.startswith("-") else name
     folded = os.path.join(work, f"{len(os.listdir(work))}.folded")
     try:
@@ -59,6 +58,21 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
     is_stream = head.startswith(_STREAM)
     fold = ["stackfold", "--annotate", *(["--event", _PEAK] if is_heap(path) else []), *([f"--time={time}"] if time else [])]
     stages = [["pe-symbolize", path], [*fold, "-"]] if is_stream else [[*fold, path]]
+    tools.show(stages)
+    with files.create(folded) as out:
+        if any(tools.pipe(stages, stdout=out)):
+            raise Failure("")
+    return folded
+
+
+def folded_part(run: store.Run, time: str, work: str, tools: pipeline.Tools) -> str:
+    """Returns a file in the folder `work` with the folded text of a part of a kept run, by its stream.  Raises Failure."""
+    stream = run.path("named.pe.gz")
+    if not os.path.isfile(stream):
+        raise Failure(f"{run.name}: a range of time needs times, and the run has no named.pe.gz")
+    folded = os.path.join(work, f"{len(os.listdir(work))}.folded")
+    marks = ["--mark-waits"] if run.text("mode") == "hotcold" else []
+    stages = [["gzip", "-dc", "--", stream], ["stackfold", "--annotate", *marks, f"--time={time}", "-"]]
     tools.show(stages)
     with files.create(folded) as out:
         if any(tools.pipe(stages, stdout=out)):

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shlex
+import subprocess
 import zlib
 from typing import BinaryIO, Iterator, NamedTuple, Sequence
 
@@ -15,6 +16,7 @@ from stackpipe.options import CommandLine, Option
 
 DEFAULT = "flamegraph.svg"
 _HEAD_BYTES = 4096
+_USAGE = 2  # the status of a tool for a wrong command line
 _STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
@@ -59,6 +61,27 @@ _COMMON = (
 #: The root frames, as stackfold writes them.
 ROOT = Option("root", "", "HOW", "root frames: process, thread (below its process), command (line of the process), or tree (of command lines)",
               choices=("process", "thread", "command", "tree"))
+
+
+#: The part of a recording that is drawn, as stackfold reads it.
+TIME = Option("time", "", "FROM,TO", "draw only what happened between two times: 14:05,14:10 or +5s, or -30s")
+
+
+def time_of(line: CommandLine, tools: pipeline.Tools) -> list[str]:
+    """Returns the option of the tools for the part of the recording that is drawn.  Raises UsageError."""
+    if not line.has("time"):
+        return []
+    check_by_stackfold("time", line.last("time"), tools)
+    return [f"--time={line.last('time')}"]
+
+
+def check_by_stackfold(option: str, text: str, tools: pipeline.Tools) -> None:
+    """Raises UsageError if stackfold, which runs only after the recording, would refuse the value of its option."""
+    with files.scratch() as said:
+        statuses = tools.pipe([["stackfold", f"--{option}={text}", os.devnull]], stdout=subprocess.DEVNULL, stderr=said)
+        said.seek(0)
+        if statuses == [_USAGE]:
+            raise UsageError(text_of(said.read()).removeprefix("stackfold: ").removesuffix(" (see --help)\n"))
 
 
 def root_of(line: CommandLine) -> list[str]:

@@ -1,12 +1,11 @@
 """stackpipe record: records CPU time by pe-record, and writes it as a flame graph or in another form."""
 import os
 import shlex
-import subprocess
 from typing import NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, recorder, targets, times
 from stackpipe.command import read_options
-from stackpipe.messages import Failure, UsageError, printable, say, text_of
+from stackpipe.messages import Failure, UsageError, printable, say
 from stackpipe.options import HELP, VERSION, Option
 
 NAME = "stackpipe"
@@ -23,6 +22,7 @@ OPTIONS = (
     Option("elapsed", "", "", "divide the time on the clock, also while nothing ran: shows what to make faster"),
     Option("lines", "", "", "add file and line to the name of each frame, where known"),
     outputs.ROOT,
+    outputs.TIME,
     *outputs.OPTIONS,
     HELP,
     VERSION,
@@ -47,6 +47,7 @@ class Request(NamedTuple):
     is_elapsed: bool = False
     is_hotcold: bool = False  #: waits are drawn, in cold colours
     root: Sequence[str] = ()  #: options of stackfold
+    time: Sequence[str] = ()  #: the option of the tools for the part that is drawn
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         if line.has("all"):
             raise UsageError("--elapsed: needs a command or processes: on the whole machine something always runs")
     if line.has("longer"):
-        check_longer(line.last("longer"), tools)
+        outputs.check_by_stackfold("longer", line.last("longer"), tools)
     output = outputs.read_output(line)
     if (line.has("root") or line.has("elapsed")) and output.form not in _FOLDED_FORMS:
         option = "root" if line.has("root") else "elapsed"
@@ -72,16 +73,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     is_hotcold = line.has("longer") and not line.has("event") and line.last("engine", "best") in ("best", "bpf", "perf")
     event = "cpu,waits" if line.has("elapsed") or is_hotcold else line.last("event")
     return record(Request(target, output, rate, event, line.last("engine"), line.has("verbose"), line.last("span"), line.last("longer"),
-                          line.has("lines"), line.has("elapsed"), is_hotcold, outputs.root_of(line)), tools)
-
-
-def check_longer(text: str, tools: pipeline.Tools) -> None:
-    """Raises UsageError if the text is not a time: stackfold, which reads it, runs only after the recording."""
-    with files.scratch() as said:
-        statuses = tools.pipe([["stackfold", "--longer", text, os.devnull]], stdout=subprocess.DEVNULL, stderr=said)
-        said.seek(0)
-        if statuses == [_USAGE]:
-            raise UsageError(text_of(said.read()).removeprefix("stackfold: ").removesuffix(" (see --help)\n"))
+                          line.has("lines"), line.has("elapsed"), is_hotcold, outputs.root_of(line), outputs.time_of(line, tools)), tools)
 
 
 def record(request: Request, tools: pipeline.Tools) -> int:
@@ -120,7 +112,7 @@ def stages(request: Request) -> tuple[list[str], list[str]]:
     calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
     marks = ["--mark-waits"] if request.is_hotcold and output.form == "svg" else []
     colors = outputs.HOTCOLD if request.is_hotcold else ("--colors", "kind")
-    return output.fold(*times, *lines, *calls, *marks, *request.root), ["flamesvg", *colors, "--title", printable(request.target.title)]
+    return output.fold(*times, *lines, *calls, *marks, *request.root, *request.time), ["flamesvg", *colors, "--title", printable(request.target.title)]
 
 
 def write(request: Request, work: str, stream: str, recording: recorder.Recording, tools: pipeline.Tools) -> int:
@@ -141,7 +133,8 @@ def write(request: Request, work: str, stream: str, recording: recorder.Recordin
 
 def symbolizing(request: Request, stream: str) -> list[str]:
     """Returns the stage that adds symbols to the stream."""
-    return ["pe-symbolize", *(["-q"] if request.output.is_quiet else []), *(["--lines"] if request.with_lines else []), stream]
+    time = request.time if request.output.form == "pe" else []  # stackfold knows the start of the recording only if it has all
+    return ["pe-symbolize", *(["-q"] if request.output.is_quiet else []), *(["--lines"] if request.with_lines else []), *time, stream]
 
 
 def write_stacks(request: Request, _: str, stream: str, tools: pipeline.Tools) -> bool:
@@ -162,6 +155,6 @@ def write_elapsed(request: Request, work: str, stream: str, tools: pipeline.Tool
     if has_failed:
         raise Failure(f"{output.path}: not written")
     is_written = outputs.write(tools, output, output.stages([*fold, named], *draw[1:]))
-    if is_written and not output.is_quiet and not pipeline.draw(tools, folded, [["stackfold", "--annotate", "-q", *request.root, named]]):
-        times.report(tools, named, folded, request.root)
+    if is_written and not output.is_quiet and not pipeline.draw(tools, folded, [["stackfold", "--annotate", "-q", *request.root, *request.time, named]]):
+        times.report(tools, named, folded, [*request.root, *request.time])
     return is_written

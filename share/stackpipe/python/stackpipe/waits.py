@@ -13,7 +13,7 @@ Draw where a program runs, in warm colours, and where it waits, in cold ones.  W
 Ctrl-C ends the recording; the graph is still drawn.
 """
 KEEP = Option("keep", "", "DIR", "keep the stream and folded stacks in the folder DIR")
-OPTIONS = (*targets.OPTIONS, KEEP, outputs.ROOT, *outputs.OPTIONS, HELP, VERSION)
+OPTIONS = (*targets.OPTIONS, KEEP, outputs.ROOT, outputs.TIME, *outputs.OPTIONS, HELP, VERSION)
 STREAM = "waits.pe"
 STEP = "100ms"  #: of the map of time above the graph
 OWN_FAILURE = 125
@@ -29,13 +29,13 @@ class Request(NamedTuple):
     hz: str
     keep: str = ""  #: the folder to keep files in; empty: keep none
     is_verbose: bool = False
-    root: Sequence[str] = ()  #: options of stackfold
+    root: Sequence[str] = ()  #: options of stackfold for the root frames and the part that is drawn
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     """Returns the status of the recorded command, or our own."""
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools, runs_command=True)
-    return draw(read_request(line, "stackpipe waits -p PID"), tools)
+    return draw(with_time(read_request(line, "stackpipe waits -p PID"), line, tools), tools)
 
 
 def read_request(line: CommandLine, example: str, otherwise: str = "") -> Request:
@@ -46,6 +46,11 @@ def read_request(line: CommandLine, example: str, otherwise: str = "") -> Reques
         raise UsageError(f"--keep: no folder '{keep}'")
     hz = line.last("freq", COMMAND_HZ if target.command else RUNNING_HZ)
     return Request(target, outputs.read_output(line, otherwise=otherwise), hz, keep, line.has("verbose"), outputs.root_of(line))
+
+
+def with_time(request: Request, line: CommandLine, tools: pipeline.Tools) -> Request:
+    """Returns the request with the part of the recording that the command line asks for.  Raises UsageError."""
+    return request._replace(root=[*request.root, *outputs.time_of(line, tools)])
 
 
 def draw(request: Request, tools: pipeline.Tools) -> int:
@@ -113,6 +118,12 @@ def write(request: Request, work: str, recording: recorder.Recording, tools: pip
     return status if request.target.command else 0
 
 
+def in_time(request: Request, named: str, stream: str) -> list[str]:
+    """Returns the stage that writes the stream with symbols, of the part that is drawn."""
+    time = [option for option in request.root if option.startswith("--time=")]
+    return ["pe-symbolize", "-q", *time, stream] if time else ["cat", named]
+
+
 def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     """Writes the output and prints the summary.  Returns whether there was anything to write.  Raises Failure."""
     stream, named, folded = (os.path.join(work, name) for name in (STREAM, "named.pe", "stacks.folded"))
@@ -126,7 +137,7 @@ def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     # The messages about the stream have been printed.
     look = [*outputs.HOTCOLD, "--title", printable(request.target.title), "--subtitle",
             "time on CPU and waiting, summed over threads"]
-    stages = {"svg": [[*fold, "-q", "--mark-waits", "--every", STEP, named], ["flamesvg", *look]], "folded": [["cat", folded]], "pe": [["cat", named]]}
+    stages = {"svg": [[*fold, "-q", "--mark-waits", "--every", STEP, named], ["flamesvg", *look]], "folded": [["cat", folded]], "pe": [in_time(request, named, stream)]}
     is_written = outputs.write(tools, output, stages.get(output.form, [[*output.fold("-q"), named]]))
     if is_written and not output.is_quiet:
         times.report(tools, named, folded, request.root)

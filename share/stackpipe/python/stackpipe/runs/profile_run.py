@@ -46,6 +46,7 @@ OPTIONS = (
     Option("baseline", "", "RUN", "the run to compare with"),
     Option("before", "", "RUN", "diff: the first run"),
     Option("after", "", "RUN", "diff: the second run (default latest)"),
+    Option("time", "", "FROM,TO", "show, flamegraph: only what happened between two times: 14:05,14:10 or +5s, or -30s"),
     Option("top", "n", "N", "rows of tables (default 20)"),
     Option("svg", "", "FILE", "the flame graph to write"),
     Option("work", "", "REGEX", "capture, ci: find the amount of work in the program's output, to compare the cost per unit"),
@@ -73,7 +74,7 @@ OPTIONS = (
 )
 #: Options that only some commands have.
 ONLY_WITH = {"work": ("capture", "ci"), "no-strip": ("ci", "diff", "trend"), "runs": ("ci",), "shares": ("ci",), "baseline-workload": ("ci",),
-             "freq": ("capture", "ci", "watch"), **dict.fromkeys(("interval", "keep", "keep-size", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
+             "freq": ("capture", "ci", "watch"), "time": ("analyze", "flamegraph"), **dict.fromkeys(("interval", "keep", "keep-size", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
                               "token-file", "ca-file", "spool-size", "insecure-http"), ("watch",))}
 _COUNT = "0|[1-9][0-9]{0,8}"
 _DECIMAL = r"[0-9]{1,9}(\.[0-9]{1,9})?"

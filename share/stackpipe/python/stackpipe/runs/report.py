@@ -1,14 +1,15 @@
 """The output of a profile_run run: its report, its hot spots and its flame graph."""
+import contextlib
 import os
 import subprocess
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Iterator, Sequence
 
-from stackpipe import files, pipeline
+from stackpipe import files, inputs, pipeline
 from stackpipe.runs import modes
 from stackpipe.messages import Failure, print_out, printable, text_of
 from stackpipe.recorder import Recording
 from stackpipe.runs.profile_run import Settings, need
-from stackpipe.runs.store import find_run
+from stackpipe.runs.store import Run, find_run
 
 if TYPE_CHECKING:
     from stackpipe.runs.capture import Making
@@ -107,11 +108,25 @@ def run_analyze(settings: Settings, tools: pipeline.Tools) -> int:
     """Prints the hot spots of a run, and the usual remedies."""
     run = find_run(settings.output, settings.line.last("run", "latest"), "--run")
     width = [] if os.isatty(1) else ["--columns", str(_COLUMNS)]  # stacktop uses the terminal's own width
-    show(tools, ["stacktop", *width, "-n", str(settings.top), "--hints", "--", run.stacks])
-    print_out("\n")
-    show(tools, ["stacktop", *width, "--tree", "--self", "-n", str(min(settings.top, 5)), "--percent-limit", "1", "--max-depth", "8",
-                 "--", run.stacks])
+    with chosen_stacks(settings, run, tools) as stacks:
+        show(tools, ["stacktop", *width, "-n", str(settings.top), "--hints", "--", stacks])
+        print_out("\n")
+        show(tools, ["stacktop", *width, "--tree", "--self", "-n", str(min(settings.top, 5)), "--percent-limit", "1", "--max-depth", "8",
+                     "--", stacks])
     return 0
+
+
+@contextlib.contextmanager
+def chosen_stacks(settings: Settings, run: Run, tools: pipeline.Tools) -> Iterator[str]:
+    """Yields the file with the run's folded text, or with that of --time."""
+    if not settings.line.has("time"):
+        yield run.stacks
+        return
+    work = files.temporary_folder()
+    try:
+        yield inputs.folded_part(run, settings.line.last("time"), work, tools)
+    finally:
+        files.remove_folder(work)
 
 
 def show(tools: pipeline.Tools, command: Sequence[str]) -> None:
@@ -128,8 +143,9 @@ def run_flamegraph(settings: Settings, tools: pipeline.Tools) -> int:
     path, theirs = settings.svg or run.path("flame.svg"), settings.line.command or []
     ours = [] if is_given(theirs, "--colors") else modes.look_options(run.text("mode"))
     ours += [] if is_given(theirs, "--title") else ["--title", printable(run.text("workload"))]
-    if pipeline.draw(tools, path, [["flamesvg", *ours, *theirs, run.stacks]]) != 0:
-        raise Failure(f"{path}: not written")
+    with chosen_stacks(settings, run, tools) as stacks:
+        if pipeline.draw(tools, path, [["flamesvg", *ours, *theirs, stacks]]) != 0:
+            raise Failure(f"{path}: not written")
     print_out(f"{path}\n")
     return 0
 
