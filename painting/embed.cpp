@@ -63,8 +63,8 @@ constexpr std::uint64_t kWithDifferences = 1;
 constexpr std::uint64_t kWithSpaces = 2;
 constexpr std::uint64_t kCompared = 4;
 constexpr std::uint64_t kWithRepeats = 8;
+constexpr std::uint64_t kReversed = 16;
 constexpr std::uint64_t kTimesLimit = 4;  ///< times the limit of the tree
-constexpr unsigned kEscape = 15;          ///< in a shape: the rest of the number follows later
 
 /// A node in the form in which it is written.
 struct Packed {
@@ -232,9 +232,7 @@ class Names {
   void append_texts(std::string& out, const CallTree& tree) const {
     std::string texts = "\n";
     for (const std::uint32_t name : order_) {
-      const std::string_view text = tree.name_text(name);
-      append_clean(texts,
-                   is_tail_call(text) ? text : without_mark(text));  // the page reads that mark
+      append_clean(texts, tree.name_text(name));
       texts += '\n';
     }
     append_leb128(out, texts.size());
@@ -335,10 +333,10 @@ std::string packed_tree(const CallTree& tree, const EmbedRequest& request, const
   const DeltaCodes codes(tree, ticks, request.negate);
   std::string out;
   append_leb128(out, kVersion);
-  append_leb128(out, (tree.is_differential() ? kWithDifferences : 0) |
-                         (tree.has_starts() ? kWithSpaces : 0) |
-                         (request.compared != nullptr ? kCompared : 0) |
-                         (tree.has_repeats() ? kWithRepeats : 0));
+  append_leb128(
+      out, (tree.is_differential() ? kWithDifferences : 0) | (tree.has_starts() ? kWithSpaces : 0) |
+               (request.compared != nullptr ? kCompared : 0) |
+               (tree.has_repeats() ? kWithRepeats : 0) | (request.is_reversed ? kReversed : 0));
   append_leb128(out, ticks.decimals());
   append_leb128(out, names.size());
   append_leb128(out, selection.packed.size());

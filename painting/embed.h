@@ -5,14 +5,15 @@
 // better than records (measured on 385,000 nodes: 809 KB, records 1,029 KB).  In order:
 //
 //   - version (1)
-//   - flags: 1 with differences, 2 with spaces, 4 compared, 8 with repeats
+//   - flags: 1 with differences, 2 with spaces, 4 compared, 8 with repeats, 16 stacks start with
+//     the function that ran
 //   - decimals: counts are in units of 10^-decimals
 //   - number of names, number of nodes, count that the root's width represents
 //   - smallest: frames that count less are left out; number of frames left out
 //   - with differences: largest difference, decimals of differences
 //   - compared: 1 if noise is grey; largest change of a share, in units of 10^-9; decimals of
 //     the next two; the counts that are 100 % before and after
-//   - size of the texts, and the texts: UTF-8 names as shown, each followed by "\n"
+//   - size of the texts, and the texts: UTF-8 names with their marks, each followed by "\n"
 //   - number of colours, and the colours, each 3 bytes (red, green, blue)
 //   - for each name the index of its colour, in planes: first the lowest bytes of all indices,
 //     next their second bytes, and so on as far as the largest index needs
@@ -43,6 +44,9 @@
 
 namespace pe::painting {
 
+/// In a shape: the rest of the number follows later.
+inline constexpr unsigned kEscape = 15;
+
 // Encodes differences as unsigned integers; small changes get small integers.
 
 class DeltaCodes {
@@ -72,6 +76,7 @@ struct EmbedRequest {
       0;  ///< largest size of the base64 text, in bytes; of the times', 4 times it
   std::span<const Rgb> colors;              ///< of each name, by its number in the tree
   bool negate = false;                      ///< invert the signs of differences
+  bool is_reversed = false;                 ///< stacks start with the function that ran
   const ComparedNodes* compared = nullptr;  ///< null: a single profile
   const Times* times = nullptr;             ///< of the tree's nodes; null: not known
 };

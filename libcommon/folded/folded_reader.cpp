@@ -29,7 +29,13 @@ constexpr Mark kUnreadable[] = {
     {"\xfe\xff", "UTF-16 text (convert it: iconv -f UTF-16 -t UTF-8 FILE)"},
 };
 
+constexpr std::string_view kPage =
+    "a page, not folded text (the profile of a flame graph of flamesvg: stackfold FILE)";
+
 constexpr Mark kStarts[] = {
+    {"<?xml", kPage},
+    {"<svg", kPage},
+    {"<!DOCTYPE", kPage},
     {"PERFILE2", kStream},
     {"2ELIFREP", kStream},  // of a machine with the other byte order
     {"\x1f\x8b",

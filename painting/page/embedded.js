@@ -65,13 +65,12 @@ class PackedReader {
 
 function readNames(tree, reader, count) {
   const texts = new TextDecoder().decode(reader.take(reader.number()));
-  const TAIL_CALL = '_[t]';
+  const MARK = /_\[[kijlstwo]\]$/;
   tree.names = texts.split('\n').slice(0, count);
   tree.names.forEach((name, number) => {
-    if (!name.endsWith(TAIL_CALL))
-      return;
-    tree.names[number] = name.slice(0, -TAIL_CALL.length);
-    tree.tailCalls.add(number);
+    tree.names[number] = name.replace(MARK, '');
+    if (name.endsWith('_[t]'))
+      tree.tailCalls.add(number);
   });
   const different = reader.number();
   const colors = reader.take(3 * different);
@@ -146,7 +145,7 @@ function unpackedTree(bytes) {
   if (reader.number() !== 1)
     throw new Error('the embedded tree has a form that this script does not know');
   const flags = reader.number();
-  if (flags > 15)
+  if (flags > 31)
     throw new Error('the embedded tree has parts that this script does not know');
   const isDifferential = (flags & 1) !== 0;
   const isCompared = (flags & 4) !== 0;

@@ -4,10 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
+#include "base/parse_number.h"
 #include "base/utf8.h"
 
 namespace pe::painting {
@@ -113,6 +117,83 @@ void append_base64(std::string& out, std::string_view bytes) {
     out[end + 3] = at + 2 < bytes.size() ? kDigits[group & 63U] : '=';
     end += 4;
   }
+}
+
+bool append_from_base64(std::string& out, std::string_view text) {
+  static constexpr std::uint8_t kNoDigit = 64;
+  static constexpr auto kValues = [] {
+    std::array<std::uint8_t, 256> values{};
+    values.fill(kNoDigit);
+    for (std::uint8_t value = 0; value < kDigits.size(); ++value)
+      values[static_cast<unsigned char>(kDigits[value])] = value;
+    return values;
+  }();
+  if (text.size() % 4 != 0)
+    return false;
+  std::size_t padding = 0;
+  for (; padding < 2 && text.ends_with('='); ++padding)
+    text.remove_suffix(1);
+  std::size_t end = out.size();
+  out.resize(end + text.size() / 4 * 3 + (text.size() % 4 == 0 ? 0 : text.size() % 4 - 1));
+  std::uint32_t group = 0;
+  unsigned digits = 0;
+  for (const char c : text) {
+    const std::uint8_t value = kValues[static_cast<unsigned char>(c)];
+    if (value == kNoDigit)
+      return false;
+    group = group << 6U | value;
+    if (++digits == 4) {
+      for (const unsigned shift : {16U, 8U, 0U})
+        out[end++] = static_cast<char>(group >> shift);
+      digits = 0;
+    }
+  }
+  if (digits == 2)
+    out[end] = static_cast<char>(group >> 4U);
+  for (const unsigned shift : {10U, 2U})
+    if (digits == 3)
+      out[end++] = static_cast<char>(group >> shift);
+  return true;
+}
+
+namespace {
+
+/// Returns the character of a reference without '&' and ';'; empty if there is no such character.
+std::string character_of(std::string_view reference) {
+  constexpr std::pair<std::string_view, char> kNames[] = {
+      {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}};
+  for (const auto& [name, character] : kNames)
+    if (reference == name)
+      return {character};
+  if (!reference.starts_with('#'))
+    return {};
+  const auto code = parse_number<std::uint32_t>(reference.substr(1));
+  std::string character;
+  if (code && is_shown(*code))
+    append_utf8(character, *code);
+  return character;
+}
+
+}  // namespace
+
+std::string unescaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const auto start = std::min(text.find('&'), text.size());
+    out += text.substr(0, start);
+    text.remove_prefix(start);
+    const auto end = text.find(';');
+    const std::string character = end == text.npos ? "" : character_of(text.substr(1, end - 1));
+    if (character.empty()) {
+      out += text.substr(0, 1);
+      text.remove_prefix(std::min<std::size_t>(1, text.size()));
+    } else {
+      out += character;
+      text.remove_prefix(end + 1);
+    }
+  }
+  return out;
 }
 
 }  // namespace pe::painting

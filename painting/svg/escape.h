@@ -24,4 +24,10 @@ std::size_t append_clean(std::string& out, std::string_view text, bool as_ascii 
 /// Appends `bytes` as base64, padded with "=".
 void append_base64(std::string& out, std::string_view bytes);
 
+/// Appends the bytes of a base64 text; false if it is not as append_base64() writes it.
+bool append_from_base64(std::string& out, std::string_view text);
+
+/// Returns the text of XML that append_escaped() has written.  Keeps other references as they are.
+std::string unescaped(std::string_view text);
+
 }  // namespace pe::painting

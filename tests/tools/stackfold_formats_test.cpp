@@ -139,12 +139,13 @@ BOOST_AUTO_TEST_CASE(a_frame_with_a_semicolon_stays_one) {
 BOOST_AUTO_TEST_CASE(every_format_has_a_name) {
   for (const Shape& shape : kShapes)
     BOOST_TEST(stackfold({"--from", shape.format}, "").status == 0, shape.format);
-  BOOST_TEST(
-      stackfold({"--from", "cobol"}, "").err ==
-      "stackfold: --from: not one of stream, pprof, pprof-raw, ghc-prof, vtune, visual-studio, "
-      "xctrace, jstack, macos-sample, simpleperf, memleak, eu-stack, gdb, bpftrace, bcc, dtrace, "
-      "perf-script, folded: "
-      "'cobol' (see --help)\n");
+  BOOST_TEST(stackfold({"--from", "cobol"}, "").err ==
+             "stackfold: --from: not one of stream, pprof, pprof-raw, speedscope, ghc-prof, vtune, "
+             "visual-studio, "
+             "xctrace, flamegraph, jstack, macos-sample, simpleperf, memleak, eu-stack, gdb, "
+             "bpftrace, bcc, dtrace, "
+             "perf-script, folded: "
+             "'cobol' (see --help)\n");
 }
 
 BOOST_AUTO_TEST_CASE(garbage_is_an_error_and_names_its_place) {

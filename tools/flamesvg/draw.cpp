@@ -221,6 +221,7 @@ painting::EmbeddedTree embed(const Picture& picture, const Painter& painter) {
                                    .limit = picture.options.embed_limit,
                                    .colors = painter.colors(),
                                    .negate = picture.options.negate,
+                                   .is_reversed = picture.options.reverse,
                                    .times = picture.times.empty() ? nullptr : &picture.times},
                                   picture.options.page.geometry.usable_width());
 }

@@ -69,4 +69,41 @@ std::size_t GzipReader::read(std::span<std::byte> into) {
   return wanted - zlib.avail_out;
 }
 
+namespace {
+
+/// Reads all bytes from `read`, up to the limit.  False if there are more.
+template <typename Read>
+bool read_all(std::string& bytes, std::size_t limit_bytes, Read&& read) {
+  constexpr std::size_t kStep = 256UL * 1024;
+  for (;;) {
+    const std::size_t old_size = bytes.size();
+    bytes.resize(old_size + kStep);
+    const std::size_t n = read(std::as_writable_bytes(std::span(bytes).subspan(old_size)));
+    bytes.resize(old_size + n);
+    if (n == 0)
+      return true;
+    if (bytes.size() > limit_bytes)
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string read_unpacked(Input& input, std::size_t limit_bytes, std::string& damage) {
+  std::string bytes;
+  bool is_whole = true;
+  if (is_gzip(input.peek(2))) {
+    GzipReader gzip(input);
+    is_whole =
+        read_all(bytes, limit_bytes, [&](std::span<std::byte> into) { return gzip.read(into); });
+    damage = gzip.damage();
+  } else {
+    is_whole =
+        read_all(bytes, limit_bytes, [&](std::span<std::byte> into) { return input.read(into); });
+  }
+  if (!is_whole)
+    damage = "the profile is larger than " + std::to_string(limit_bytes >> 20U) + " MiB";
+  return bytes;
+}
+
 }  // namespace pe

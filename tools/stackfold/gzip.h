@@ -47,4 +47,8 @@ class GzipReader {
   bool at_end_ = false;
 };
 
+/// Returns all of the input, unpacked if it is gzip data.  If it is damaged or larger than
+/// `limit_bytes`, `damage` has the reason.
+std::string read_unpacked(Input& input, std::size_t limit_bytes, std::string& damage);
+
 }  // namespace pe

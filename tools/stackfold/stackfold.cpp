@@ -196,6 +196,7 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
   const fold::TextReport report = inputs.size() > 1
                                       ? format.fold_as_perl(inputs, options, taken.counts)
                                       : format.fold(input, options, taken.counts);
+  taken.facts = report.facts;
   take_unit(report, input, options, taken, io);
   if (report_timeless(report, report.samples, input, options, io))
     return false;
@@ -287,8 +288,8 @@ void refuse_options(const fold::Options& options, const fold::Format& format,
   if (!options.weight_field.empty() && &format != &fold::stream_format())
     throw Error(fmt::format("{}: --weight {}: {} text has no fields: choose samples or period",
                             input, in_quotes(options.weight_field), format.name));
-  if (options.event && &format == &fold::folded_format())
-    throw Error(input + ": --event: folded text has no events");
+  if (options.event && !format.has.events)
+    throw Error(fmt::format("{}: --event: {} text has no events", input, format.name));
   if (options.only_running && !format.has.waits)
     throw Error(input + ": --running: only for the text of macOS sample");
   if (&format == &fold::stream_format())

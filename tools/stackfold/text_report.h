@@ -42,6 +42,7 @@ struct TextReport : SampleChoice {
   std::uint64_t samples = 0;                ///< folded
   std::uint64_t without_stack = 0;          ///< of these, samples that have no frame
   std::string unit;                         ///< of the counts, if it is not samples; may be empty
+  std::string facts;                        ///< lines of folded text; may be empty
   bool is_empty_profile = false;            ///< the input has the format, and no sample
   std::uint64_t modules_without_debug = 0;  ///< modules without debug information for --inline
   std::string first_without_debug;          ///< the path of the first of them

@@ -34,13 +34,42 @@ std::string gzip(std::string_view bytes, int level) {
   return compressed(bytes, level, libdeflate_gzip_compress_bound, libdeflate_gzip_compress);
 }
 
-bool inflate(Bytes bytes, std::span<std::byte> out) {
-  const std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>
-      decompressor(libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
+namespace {
+
+using Decompressor =
+    std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>;
+
+Decompressor make_decompressor() {
+  Decompressor decompressor(libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
   if (!decompressor)
     throw Error("inflate: not enough memory");
-  return libdeflate_zlib_decompress(decompressor.get(), bytes.data(), bytes.size(), out.data(),
-                                    out.size(), nullptr) == LIBDEFLATE_SUCCESS;
+  return decompressor;
+}
+
+}  // namespace
+
+bool inflate(Bytes bytes, std::span<std::byte> out) {
+  return libdeflate_zlib_decompress(make_decompressor().get(), bytes.data(), bytes.size(),
+                                    out.data(), out.size(), nullptr) == LIBDEFLATE_SUCCESS;
+}
+
+std::optional<std::string> inflate_all(Bytes bytes, std::size_t limit_bytes) {
+  constexpr std::size_t kUsualRatio = 4;
+  constexpr std::size_t kLeastBytes = 4096;
+  const Decompressor decompressor = make_decompressor();
+  std::string out;
+  for (std::size_t size = std::max(kLeastBytes, kUsualRatio * bytes.size());; size *= 4) {
+    out.resize(std::min(size, limit_bytes));
+    std::size_t filled = 0;
+    const auto result = libdeflate_zlib_decompress(decompressor.get(), bytes.data(), bytes.size(),
+                                                   out.data(), out.size(), &filled);
+    if (result == LIBDEFLATE_SUCCESS) {
+      out.resize(filled);
+      return out;
+    }
+    if (result != LIBDEFLATE_INSUFFICIENT_SPACE || out.size() == limit_bytes)
+      return std::nullopt;
+  }
 }
 
 std::uint32_t crc32(std::uint32_t so_far, Bytes bytes) noexcept {

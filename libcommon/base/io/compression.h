@@ -30,6 +30,11 @@ std::string gzip(std::string_view bytes, int level);
 /// or its expanded size is not that of `out`.  Throws Error if memory runs out.
 bool inflate(Bytes bytes, std::span<std::byte> out);
 
+/// Returns the content of the zlib stream at the start of `bytes`, whose expanded size is not
+/// known. Returns nullopt if the data is damaged or holds more than `limit_bytes`.  Throws Error if
+/// memory runs out.
+std::optional<std::string> inflate_all(Bytes bytes, std::size_t limit_bytes);
+
 /// Extends `so_far`, the CRC-32 of gzip (RFC 1952, 8) of the data before `bytes`, by `bytes`; start
 /// with 0.
 std::uint32_t crc32(std::uint32_t so_far, Bytes bytes) noexcept;

@@ -159,6 +159,18 @@ sp heap -q -o heap.pe -- ls
 pe-symbolize -q heap.pe | stackfold --event peak-bytes >peak.folded
 sp diff -o diff.svg heap.pe heap.pe; expect "two heaps: $(cat err)" 0 $status
 grep -qE "^before: $(awk '{ n += $NF } END { print n }' peak.folded | sed ':a; s/\B[0-9]\{3\}\>/,&/; ta') bytes" out || fail "two heaps: $(head -n 2 out)"
+# A flame graph holds the profile that it was drawn from, and so does our speedscope file.
+printf 'main;fast 30\nmain;slow 70\n' | tee drawn.folded | flamesvg >drawn.svg
+stackfold --to speedscope drawn.folded >drawn.json
+sp top drawn.folded; mv out wanted
+for drawn in drawn.svg drawn.json; do
+  sp top "$drawn"; expect "top $drawn: $(cat err)" 0 $status
+  cmp -s wanted out || fail "top $drawn: $(cat out)"
+  sp diff -o diff.svg "$drawn" drawn.folded; expect "diff $drawn: $(cat err)" 0 $status
+done
+printf 'main;fast 30\n' | flamesvg --embed none >boxes.svg
+sp top boxes.svg; expect 'a flame graph without its profile' 1 $status
+grep -q 'boxes.svg: a flame graph without its profile (it was drawn with --embed none' err || fail "boxes: $(cat err)"
 # A program is no profile.
 sp top "$PE_WORKLOAD"; expect 'a program as a profile' 1 $status
 grep -q 'workload: a program, not a profile (record it: stackpipe record ' err || fail "a program: $(cat err)"

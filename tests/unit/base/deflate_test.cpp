@@ -46,4 +46,17 @@ BOOST_AUTO_TEST_CASE(damaged_cut_and_wrongly_sized_data_is_refused) {
   BOOST_TEST(inflated(small, text.size()).empty());
 }
 
+BOOST_AUTO_TEST_CASE(data_of_unknown_size_is_expanded_up_to_a_limit) {
+  for (const std::size_t size : {0UL, 1UL, 5000UL, 1'000'000UL}) {
+    const std::string text(size, 'x');
+    const std::string packed = pe::deflate(text, 6);
+    const auto bytes = std::as_bytes(std::span(packed));
+    BOOST_TEST((pe::inflate_all(bytes, size) == text));
+    BOOST_TEST((pe::inflate_all(bytes, 10 * size + 10) == text));
+    if (size > 0)
+      BOOST_TEST((pe::inflate_all(bytes, size - 1) == std::nullopt));
+    BOOST_TEST((pe::inflate_all(bytes.first(bytes.size() - 1), size) == std::nullopt));
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -76,6 +76,8 @@ BOOST_AUTO_TEST_CASE(files_of_other_formats_are_refused_with_the_remedy) {
   BOOST_TEST(problem("\x1f\x8b\x08 1\n").starts_with(": compressed by gzip ("));
   BOOST_TEST(problem("\x28\xb5\x2f\xfd 1\n").starts_with(": compressed by zstd ("));
   BOOST_TEST(problem("\n\x04\x08\x01\x10\x02 1\n").starts_with(": a pprof profile, not folded"));
+  for (const char* const page : {"<?xml version=\"1\"?> 1\n", "<svg> 1\n", "<!DOCTYPE html> 1\n"})
+    BOOST_TEST(problem(page).starts_with(": a page, not folded text ("), page);
   BOOST_TEST(problem(ghc) == ": a profile of GHC, not folded text (fold it: stackfold FILE)");
   BOOST_TEST(problem("COST CENTRE;%time 1\nx;COST CENTRE 2\n") == "");
 }

@@ -24,4 +24,21 @@ BOOST_AUTO_TEST_CASE(three_bytes_are_four_letters_and_the_rest_is_padded) {  // 
   BOOST_TEST(base64("\xff\xfe\xfb\x3e") == ">//77Pg==");
 }
 
+BOOST_AUTO_TEST_CASE(bytes_come_back) {
+  std::string bytes;
+  for (int length = 0; length < 300; ++length) {
+    std::string back = ">";
+    BOOST_TEST(pe::painting::append_from_base64(back, base64(bytes).substr(1)));
+    BOOST_TEST(back == ">" + bytes);
+    bytes += static_cast<char>(length * 7);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(other_text_is_refused) {
+  for (const char* const text : {"Zg", "Zg=", "Z===", "Zg=a", "Zm 8", "Zm-8", "Zm8=\n"}) {
+    std::string back;
+    BOOST_TEST(!pe::painting::append_from_base64(back, text), text);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

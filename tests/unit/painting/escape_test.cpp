@@ -64,4 +64,16 @@ BOOST_AUTO_TEST_CASE(code_points_are_read_exactly) {
   BOOST_TEST(text.empty());
 }
 
+BOOST_AUTO_TEST_CASE(escaped_text_comes_back) {
+  for (const bool as_ascii : {false, true}) {
+    const std::string text = "a<b>&\"c\" 'd' &amp; ;& \u00e9\U0001F525";
+    std::string escaped;
+    pe::painting::append_escaped(escaped, text, as_ascii);
+    BOOST_TEST(pe::painting::unescaped(escaped) == text);
+  }
+  for (const std::string text :
+       {"", "&", "&;", "&nbsp;", "&#;", "&#0;", "&#99999999999;", "&#x41;", "a&"})
+    BOOST_TEST(pe::painting::unescaped(text) == text);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

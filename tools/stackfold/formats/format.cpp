@@ -28,10 +28,12 @@ constexpr Format kFormats[] = {
     {"stream", is_stream, nullptr, {.times = true, .modules = true}},
     {"pprof", pprof::looks_like, pprof::fold},
     {"pprof-raw", pprof_raw::looks_like, pprof_raw::fold},
+    {"speedscope", speedscope::looks_like, speedscope::fold},
     {"ghc-prof", ghc_prof::looks_like, ghc_prof::fold},
     {"vtune", vtune::looks_like, vtune::fold, {.modules = true}},
     {"visual-studio", visual_studio::looks_like, visual_studio::fold, {.modules = true}},
     {"xctrace", xctrace::looks_like, xctrace::fold, {.modules = true}},
+    {"flamegraph", flamegraph::looks_like, flamegraph::fold, {.events = false}},
     {"jstack", jstack::looks_like, jstack::fold},
     {"macos-sample", macos_sample::looks_like, macos_sample::fold, {.waits = true}},
     {"simpleperf", simpleperf::looks_like, simpleperf::fold, {.times = true}},
@@ -46,7 +48,7 @@ constexpr Format kFormats[] = {
      perf_script::fold,
      {.times = true, .frame_lines = true, .modules = true},
      perf_script::fold_as_perl},
-    {"folded", folded::looks_folded, nullptr},
+    {"folded", folded::looks_folded, nullptr, {.events = false}},
 };
 
 }  // namespace

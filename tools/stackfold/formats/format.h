@@ -24,6 +24,7 @@ struct FormatHas {
   bool frame_lines = false;  ///< with addresses, for --inline and --lines
   bool modules = false;      ///< for --modules
   bool waits = false;        ///< stacks that wait, without a mark in the text; for --running
+  bool events = true;        ///< or types of samples, for --event
 };
 
 /// Does an input with this start have the format?  `head` ends with a line, or with the input.

@@ -27,6 +27,18 @@ LooksLike looks_like;
 Fold fold;
 }  // namespace bpftrace
 
+/// The page of a flame graph that flamesvg has drawn.  The result is the folded text that it read.
+namespace flamegraph {
+LooksLike looks_like;
+Fold fold;
+}  // namespace flamegraph
+
+/// Each list of samples is a type with the list's name; the default is the list that viewers show.
+namespace speedscope {
+LooksLike looks_like;
+Fold fold;
+}  // namespace speedscope
+
 /// The types are time and alloc, both in tenths of a percent, and with -P also ticks and bytes.
 namespace ghc_prof {
 LooksLike looks_like;

@@ -10,8 +10,9 @@ from stackpipe.options import HELP, VERSION, Option
 NAME = "stackpipe"
 USAGE = """Usage: stackpipe diff [OPTION]... BEFORE AFTER
        stackpipe diff [OPTION]... --before FROM,TO --after FROM,TO PROFILE
-Print which functions changed beyond noise, and draw the difference.  BEFORE and AFTER are folded text, pprof profiles,
-sample streams, perf.data, or kept runs: a name that stackpipe runs list prints, latest, previous, or a folder.
+Print which functions changed beyond noise, and draw the difference.  BEFORE and AFTER are flame graphs of ours,
+folded text, pprof or speedscope profiles, sample streams, perf.data, or kept runs: a name that stackpipe runs list
+prints, latest, previous, or a folder.
 """
 GREW = 3
 _STDOUT = "/dev/stdout"

@@ -1,4 +1,5 @@
-"""Profiles that users name: a kept run, a sample stream, perf.data, a pprof profile, folded text, or text of a profiler.
+"""Profiles that users name: a kept run, a sample stream, perf.data, a flame graph, a pprof or speedscope profile, folded
+text, or text of a profiler.
 
 Each becomes folded text in a file.
 """
@@ -53,8 +54,6 @@ def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "prof
         raise Failure(f"{name}: {error.strerror}{hint}") from None
     if path.endswith(".folded") and not time:
         return path
-    if b"<svg" in head:
-        raise Failure(f"{name}: a flame graph, not a profile; record with -o FILE.folded or FILE.pe, and use that file")
     is_stream = head.startswith(_STREAM)
     fold = ["stackfold", "--annotate", *(["--event", _PEAK] if is_heap(path) else []), *([f"--time={time}"] if time else [])]
     stages = [["pe-symbolize", path], [*fold, "-"]] if is_stream else [[*fold, path]]

@@ -8,8 +8,8 @@ from stackpipe.options import HELP, VERSION, Option
 
 NAME = "stackpipe"
 USAGE = """Usage: stackpipe top [OPTION]... PROFILE...
-Print the hottest functions.  A PROFILE is folded text, a pprof profile, a sample stream, perf.data, or a kept run: a
-name that stackpipe runs list prints, latest, previous, or a folder.
+Print the hottest functions.  A PROFILE is a flame graph of ours, folded text, a pprof or speedscope profile, a sample
+stream, perf.data, or a kept run: a name that stackpipe runs list prints, latest, previous, or a folder.
 """
 #: Options that stacktop(1) has, too.
 PASSED = (

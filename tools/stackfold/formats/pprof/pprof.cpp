@@ -219,38 +219,6 @@ namespace {
 
 Bytes bytes_in(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// Reads all bytes from `read`, up to the limit.  False if there are more.
-template <typename Read>
-bool read_all(std::string& bytes, Read&& read) {
-  constexpr std::size_t kStep = 256UL * 1024;
-  for (;;) {
-    const std::size_t old_size = bytes.size();
-    bytes.resize(old_size + kStep);
-    const std::size_t n = read(std::as_writable_bytes(std::span(bytes).subspan(old_size)));
-    bytes.resize(old_size + n);
-    if (n == 0)
-      return true;
-    if (bytes.size() > kMaxBytes)
-      return false;
-  }
-}
-
-/// Returns the unpacked profile.  If it is incomplete, `damage` has the reason.
-std::string unpack(Input& input, std::string& damage) {
-  std::string bytes;
-  bool is_whole = true;
-  if (is_gzip(input.peek(2))) {
-    GzipReader gzip(input);
-    is_whole = read_all(bytes, [&gzip](std::span<std::byte> into) { return gzip.read(into); });
-    damage = gzip.damage();
-  } else {
-    is_whole = read_all(bytes, [&input](std::span<std::byte> into) { return input.read(into); });
-  }
-  if (!is_whole)
-    damage = fmt::format("the profile is larger than {} MiB", kMaxBytes >> 20U);
-  return bytes;
-}
-
 class Collapser {
  public:
   Collapser(const Profile& profile, const Options& options, folded::FoldedCounts& counts)
@@ -467,7 +435,7 @@ bool looks_like(std::string_view head) {
 TextReport fold(Input& input, const Options& options, folded::FoldedCounts& counts) {
   TextReport report;
   std::string damage;
-  const std::string bytes = unpack(input, damage);
+  const std::string bytes = read_unpacked(input, kMaxBytes, damage);
   const Profile profile = read_profile(bytes);
   Collapser(profile, options, counts).fold(report);
   if (!profile.damage.empty() && !profile.types.empty())
