@@ -41,6 +41,8 @@ WRITES = {
                                        os.path.join(SCRIPTS, "stackpipe")], ["out"])],
     ("stackpipe watch", "output"): [(["stackpipe", "watch", "--dump", "planted", "--last", "1m", "-o", "out.svg"], ["out.svg"])],
     ("stackpipe heap", "output"): [(["stackpipe", "heap", "-o", "out.svg", "--", "ls", "/"], ["out.svg", "out-leaks.svg", "out-allocations.svg"])],
+    ("stackpipe draw", "output"): [(["stackpipe", "draw", "-o", "out.svg", "n.folded"], ["out.svg"]),
+                                   (["stackpipe", "draw", "-o", "out.pe", "-o", "out.html", "r.pe"], ["out.pe", "out.html"])],
     ("stackpipe diff", "output"): [(["stackpipe", "diff", "-o", "out.svg", "n.folded", "n.folded"], ["out.svg"])],
     ("flamegraph", "output"): [(["flamegraph", "-o", "out.svg", *PROGRAM], ["out.svg"])],
     ("hotcold", "output"): [(["hotcold", "-o", "out.svg", *PROGRAM], ["out.svg"])],
@@ -58,7 +60,7 @@ WRITES = {
 OTHERS = {("flamesvg", "nameattr"), ("stacktop", "hints-file"), ("offcpu", "cgroup"), ("pe-record", "cgroup"), ("merge_fleet", "files-from"),
           ("merge_fleet", "ssh-config"), ("merge_fleet", "temp"), ("profile_run", "token-file"), ("profile_run", "ca-file"),
           ("profile-push", "spool"), ("profile-push", "token-file"), ("profile-push", "ca-file")}
-PYTHON = {"stackpipe record": "record", "stackpipe waits": "waits", "stackpipe watch": "watch.command", "stackpipe heap": "heap", "stackpipe diff": "diff", "stackpipe top": "top",
+PYTHON = {"stackpipe record": "record", "stackpipe waits": "waits", "stackpipe watch": "watch.command", "stackpipe heap": "heap", "stackpipe draw": "draw", "stackpipe diff": "diff", "stackpipe top": "top",
           "flamegraph": "flamegraph", "hotcold": "hotcold", "merge_fleet": "merge.merge_fleet", "profile_run": "runs.profile_run",
           "profile-push": "push.profile_push"}
 failed = 0

@@ -18,7 +18,7 @@ expect 'output of the command' data "$(cat out)"
 grep -q 'fifty' b.folded || fail "folded: $(cat err)"
 sp record -v -- "$PE_WORKLOAD" shares 0.2
 grep -q '^stackpipe: pe-record .* -- .*workload shares 0.2$' err || fail "-v: no recorder: $(cat err)"
-grep -q "^stackpipe: pe-symbolize .* | stackfold --annotate --every 100ms | flamesvg .* > flamegraph.svg\$" err || fail "-v: no pipeline: $(cat err)"
+grep -q "^stackpipe: pe-symbolize .* | stackfold --annotate --every 100ms | flamesvg .* > flamegraph-2.svg\$" err || fail "-v: no pipeline: $(cat err)"
 sp record -q -- "$PE_WORKLOAD" shares 0.2
 expect 'quiet' '' "$(cat out err)"
 
@@ -171,6 +171,25 @@ done
 printf 'main;fast 30\n' | flamesvg --embed none >boxes.svg
 sp top boxes.svg; expect 'a flame graph without its profile' 1 $status
 grep -q 'boxes.svg: a flame graph without its profile (it was drawn with --embed none' err || fail "boxes: $(cat err)"
+# A recording is drawn again as it was at first, in any format; several outputs are the same profile.
+sp record -o one.folded -o one.pe -o one.html -o one.json -o one.pb.gz -- "$PE_WORKLOAD" shares 0.3; expect "several outputs: $(cat err)" 0 $status
+for drawn in one.html one.json one.pb.gz; do
+  sp draw -o again.folded "$drawn"; expect "draw $drawn: $(cat err)" 0 $status
+  grep -q 'fifty' again.folded || fail "$drawn: no function of the program"
+done
+sp draw -o again.folded -o again.svg one.pe; expect "draw a stream: $(cat err)" 0 $status
+cmp -s one.folded again.folded || fail "draw: $(diff one.folded again.folded)"
+stackfold again.svg | cmp -s - <(grep -v '^#' one.folded) || fail 'draw: the graph has another profile'
+sp draw -o late.folded --time -0.1s one.pe
+[ "$status" -ne 0 ] || fail 'draw: --time takes no fractions of seconds'
+sp draw -o late.folded --time 2000-01-01T00:00,2000-01-01T00:01 one.pe; expect 'draw: a time without samples' 1 $status
+[ ! -e late.folded ] || fail 'draw: a file without samples'
+sp draw -o one.pe one.pe; expect 'draw: a profile over itself' 2 $status
+sp draw -o x.pe one.html; expect 'draw: a stream from a flame graph' 2 $status
+sp draw --root tree one.html; expect 'draw: --root of a flame graph' 2 $status
+sp draw heap.pe; expect "draw a heap: $(cat err)" 0 $status
+number=$(sed -n 's/.*wrote flamegraph-\([0-9]*\).svg: memory at the peak$/\1/p' err)
+[ -s "flamegraph-$number-leaks.svg" ] || fail "draw a heap: $(cat err)"
 # A program is no profile.
 sp top "$PE_WORKLOAD"; expect 'a program as a profile' 1 $status
 grep -q 'workload: a program, not a profile (record it: stackpipe record ' err || fail "a program: $(cat err)"

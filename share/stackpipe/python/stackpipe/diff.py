@@ -1,5 +1,4 @@
 """stackpipe diff: compares two profiles of any kind by flamediff, as text and as a flame graph."""
-import os
 from typing import Sequence
 
 from stackpipe import files, inputs, outputs, pipeline
@@ -16,7 +15,7 @@ prints, latest, previous, or a folder.
 """
 GREW = 3
 _STDOUT = "/dev/stdout"
-FORMS, DEFAULT = ("svg", "folded"), "diff.svg"
+FORMS, DEFAULT = ("svg", "html", "folded"), "diff.svg"
 OPTIONS = (
     Option("top", "n", "N", "rows of the table (default 20)"),
     Option("with-noise", "", "", "also print changes that may be noise"),
@@ -41,10 +40,9 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     if len(names) != 2:
         raise UsageError("two profiles are needed; for example: stackpipe diff before.folded after.folded")
     output = outputs.read_output(line, FORMS, default=DEFAULT)
-    for name in names:
-        if os.path.exists(output.path) and os.path.exists(name) and os.path.samefile(output.path, name):
-            raise UsageError(f"--output: '{name}' is one of the profiles; choose another file")
-    if output.path == _STDOUT and line.has("fail-over"):
+    outputs.must_differ(output, names)
+    is_stdout = any(each.path == _STDOUT for each in output.all)
+    if is_stdout and line.has("fail-over"):
         raise UsageError("--output: standard output has the table that --fail-over checks; give a file")
     tools.shows_stages = line.has("verbose")
     work = files.temporary_folder()
@@ -54,7 +52,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         rows = (["--top", line.last("top")] if line.has("top") else []) + ["--with-noise"] * line.has("with-noise")
         limit = ["--fail-over", line.last("fail-over")] if line.has("fail-over") else []
         how = [f"--{name}" for name in ("absolute", "no-strip") if line.has(name)]
-        if output.path == _STDOUT:  # the table would be mixed with the result
+        if is_stdout:  # the table would be mixed with the result
             write(tools, output, how, sides)
             return 0
         texts = ["flamediff", "--text", *how, *rows, *limit, "--", *sides]
@@ -70,6 +68,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
 
 def write(tools: pipeline.Tools, output: outputs.Output, how: Sequence[str], sides: Sequence[str]) -> None:
     """Writes the difference as a flame graph, or as folded text with two counts."""
-    form = ["--folded"] if output.form == "folded" else []
-    if not outputs.write(tools, output, [["flamediff", *form, *how, "--", *sides]]):
-        raise Failure(f"{output.path}: not written, because the profiles are empty")
+    for number, each in enumerate(output.all):
+        form = ["--folded"] if each.form == "folded" else ["--html"] if each.form == "html" else []
+        if not outputs.write(tools, each, [["flamediff", *form, *how, "--", *sides]], is_told=number > 0):
+            raise Failure(f"{each.path}: not written, because the profiles are empty")

@@ -16,6 +16,7 @@ COMMANDS = {
     "waits": ("waits", "the same, including the time that threads wait", "hotcold"),
     "heap": ("heap", "draw a program's peak memory, leaks and allocations", "malloctrace"),
     "watch": ("watch.command", "keep the last minutes, and draw them when something went wrong", "stackpipe-watch"),
+    "draw": ("draw", "draw a recorded profile, or write it in another format", "stackpipe"),
     "diff": ("diff", "show the differences between two profiles", "flamediff"),
     "top": ("top", "print the hottest functions", "stacktop"),
     "check": ("front", "report what can be recorded here, and what is missing", "pe-record"),

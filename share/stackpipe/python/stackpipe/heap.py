@@ -1,12 +1,12 @@
 """stackpipe heap: traces the allocations of a program, or of a running process, by malloctrace.  Draws its memory peak, its leaks and its
 allocations, each as one flame graph."""
 import os
-from typing import NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, recorder, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, printable, say
-from stackpipe.options import HELP, VERSION
+from stackpipe.options import HELP, VERSION, CommandLine
 
 NAME = "stackpipe"
 OWN_FAILURE = 125
@@ -37,41 +37,53 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     """Returns the status of the program, or our own."""
     line = read_options(NAME, USAGE, OPTIONS, arguments, tools, runs_command=True)
     target = targets.read_target(line, "stackpipe heap -- ./program")
-    output = outputs.read_output(line)
-    is_forced = line.has("force")
-    # A stream has all parts; a pipe holds one result.
-    is_one = output.form == "pe" or files.is_written_in_place(output.path)
-    parts = {part: output.beside(part) if part else output for part in ([""] if is_one else PARTS)}
-    for part in parts.values():
-        outputs.check_replaceable(part, is_forced)
+    parts = read_parts(line)
     tools.shows_stages = line.has("verbose")
     return record_and_draw(target, parts, tools)
 
 
-def record_and_draw(target: targets.Target, parts: dict[str, outputs.Output], tools: pipeline.Tools) -> int:
+def read_parts(line: CommandLine) -> list[tuple[str, outputs.Output]]:
+    """Returns the outputs that the command line asks for, each with the name of its part.  Raises as outputs.read_output()."""
+    parts = []
+    for output in outputs.read_output(line, parts=[part for part in PARTS if part]).all:
+        # A stream has all parts; a pipe holds one result.
+        is_one = output.form == "pe" or files.is_written_in_place(output.path)
+        parts += [(part, output.beside(part) if part else output) for part in ([""] if is_one else PARTS)]
+    for part, output in parts:
+        outputs.check_replaceable(output, line.has("force"))
+    return parts
+
+
+def record_and_draw(target: targets.Target, parts: Sequence[tuple[str, outputs.Output]], tools: pipeline.Tools) -> int:
     """Traces the program and writes the parts."""
     for tool in ("malloctrace", "pe-symbolize", "stackfold", "flamesvg"):
         tools.find(tool)
     work = files.temporary_folder()
     try:
         stream = os.path.join(work, "heap.pe")
-        is_quiet = parts[""].is_quiet
-        recording = trace(target, stream, parts[""], tools)
+        recording = trace(target, stream, parts[0][1], tools)
         status = 0 if recording.is_over_time else recording.status
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
         with outputs.keeping(work, [os.path.basename(stream)], f"stackfold --annotate --event {PARTS[''].event}"):
-            named = os.path.join(work, "named.pe")
-            with files.create(named) as file:
-                if tools.pipe([["pe-symbolize", *(["-q"] if is_quiet else []), stream]], stdout=file) != [0]:
-                    raise Failure(f"{parts[''].path}: not written")
-            figures = recording.summaries[0].figures
-            written = [write_part(PARTS[part], output._replace(opens=output.opens and not part), named, target, tools)
-                       if output.form == "pe" or figures.get(PARTS[part].figure) != 0 else report_empty(PARTS[part], output)
-                       for part, output in parts.items()]
-        return status if any(written) else status or OWN_FAILURE
+            is_written = write_parts(parts, stream, work, recording.summaries[0].figures, ["--title", printable(target.title)], tools)
+        return status if is_written else status or OWN_FAILURE
     finally:
         files.remove_folder(work)
+
+
+def write_parts(parts: Sequence[tuple[str, outputs.Output]], stream: str, work: str, figures: Mapping[str, float], look: Sequence[str],
+                tools: pipeline.Tools) -> bool:
+    """Writes the parts of a stream; `figures` are those of its recorder, and `look` are more options of flamesvg.  Returns whether
+    there was anything to write.  Raises Failure."""
+    named = os.path.join(work, "named.pe")
+    first = parts[0][1]
+    with files.create(named) as file:
+        if tools.pipe([["pe-symbolize", *(["-q"] if first.is_quiet else []), stream]], stdout=file) != [0]:
+            raise Failure(f"{first.path}: not written")
+    return any([write_part(PARTS[part], output._replace(opens=output.opens and not part), named, look, tools)
+                if output.form == "pe" or figures.get(PARTS[part].figure) != 0 else report_empty(PARTS[part], output)
+                for part, output in parts])
 
 
 def trace(target: targets.Target, stream: str, output: outputs.Output, tools: pipeline.Tools) -> recorder.Recording:
@@ -82,11 +94,11 @@ def trace(target: targets.Target, stream: str, output: outputs.Output, tools: pi
     return recorder.run(tools, command, target, output, is_timed=not target.command)
 
 
-def write_part(part: Part, output: outputs.Output, named: str, target: targets.Target, tools: pipeline.Tools) -> bool:
+def write_part(part: Part, output: outputs.Output, named: str, more: Sequence[str], tools: pipeline.Tools) -> bool:
     """Writes one part of the recording.  Reports if it is empty, and returns whether it was written."""
     # Every fold would report the samples of the other events as left out.
     folding = output.fold("--event", part.event, named)
-    look = ["--colors", "mem", "--countname", "bytes", "--title", printable(target.title), "--subtitle", part.what]
+    look = ["--colors", "mem", "--countname", "bytes", *more, "--subtitle", part.what]
     stages = output.stages(folding, *look) or [["cat", named]]
     return outputs.write(tools, output, stages, part.what if output.form != "pe" else "") or report_empty(part, output)
 

@@ -13,16 +13,13 @@ from stackpipe.runs import store
 
 _STREAM = b"PERFILE2"
 _HEAD_BYTES = 4096
+_WAITS = b"offcpu\0"  # the event of waits
 _PEAK = "peak-bytes"  # the event of a stream of stackpipe heap that diff and top use
 
 
-def is_heap(name: str) -> bool:
-    """Is this a sample stream of stackpipe heap?  Its events are at its start."""
-    try:
-        with files.open_regular(name) as file:
-            head = file.read(_HEAD_BYTES)
-    except OSError:
-        return False
+def is_heap(path: str) -> bool:
+    """Is this a sample stream of stackpipe heap?  Its events are at its start.  Raises Failure."""
+    head = head_of(path)
     return head.startswith(_STREAM) and _PEAK.encode() in head
 
 
@@ -32,31 +29,59 @@ def data_of(name: str) -> str:
     return data if os.path.isfile(data) else name
 
 
+def is_kept(name: str) -> bool:
+    """Can it only be a kept run, because no file has that name?"""
+    path = data_of(name)
+    return not os.path.lexists(path) or os.path.isdir(path)
+
+
+def path_of(name: str, output: str = "profiles") -> str:
+    """Returns the file of a profile: `name` itself, or the folded stacks of a kept run in the folder `output`.  No program parses it
+    as an option.  Raises Failure."""
+    name = data_of(name)
+    if not is_kept(name):
+        return os.path.join(".", name) if name.startswith("-") else name
+    try:
+        return store.find_run(output, name, name).stacks
+    except Failure:
+        what = "a folder without stacks.folded" if os.path.isdir(name) else \
+            f"no such file, and no such run in '{output}' (stackpipe runs capture records one)"
+        raise Failure(f"{name}: {what}") from None
+
+
+def head_of(path: str) -> bytes:
+    """Returns the start of a file.  Raises Failure."""
+    try:
+        with files.open_regular(path) as file:
+            return file.read(_HEAD_BYTES)
+    except OSError as error:
+        hint = "; write the profile to a file first" if error.errno == errno.EINVAL else ""
+        raise Failure(f"{path}: {error.strerror}{hint}") from None
+
+
+def is_stream(path: str) -> bool:
+    """Is it a sample stream or perf.data?  Raises Failure."""
+    return head_of(path).startswith(_STREAM)
+
+
+def has_waits(path: str) -> bool:
+    """Is it a sample stream with waits?  Its events are at its start.  Raises Failure."""
+    head = head_of(path)
+    return head.startswith(_STREAM) and _WAITS in head
+
+
 def folded_file(name: str, work: str, tools: pipeline.Tools, output: str = "profiles", time: str = "") -> str:
     """Returns a file with the folded text of a profile.  New files go to the folder `work`.  `output` is the folder of kept
     runs.  Only what happened in the range `time` is kept (stackfold --time); empty: all.  Raises Failure."""
-    name = data_of(name)
-    if not os.path.lexists(name) or os.path.isdir(name):
-        try:
-            run = store.find_run(output, name, name)
-        except Failure:
-            what = "a folder without stacks.folded" if os.path.isdir(name) else \
-                f"no such file, and no such run in '{output}' (stackpipe runs capture records one)"
-            raise Failure(f"{name}: {what}") from None
-        return folded_part(run, time, work, tools) if time else run.stacks
-    path = os.path.join(".", name) if name.startswith("-") else name
-    folded = os.path.join(work, f"{len(os.listdir(work))}.folded")
-    try:
-        with files.open_regular(path) as file:
-            head = file.read(_HEAD_BYTES)
-    except OSError as error:
-        hint = "; write the profile to a file first" if error.errno == errno.EINVAL else ""
-        raise Failure(f"{name}: {error.strerror}{hint}") from None
+    path = path_of(name, output)
+    if time and is_kept(name):
+        return folded_part(store.find_run(output, data_of(name), name), time, work, tools)
+    has_times = is_stream(path)
     if path.endswith(".folded") and not time:
         return path
-    is_stream = head.startswith(_STREAM)
+    folded = os.path.join(work, f"{len(os.listdir(work))}.folded")
     fold = ["stackfold", "--annotate", *(["--event", _PEAK] if is_heap(path) else []), *([f"--time={time}"] if time else [])]
-    stages = [["pe-symbolize", path], [*fold, "-"]] if is_stream else [[*fold, path]]
+    stages = [["pe-symbolize", path], [*fold, "-"]] if has_times else [[*fold, path]]
     tools.show(stages)
     with files.create(folded) as out:
         if any(tools.pipe(stages, stdout=out)):

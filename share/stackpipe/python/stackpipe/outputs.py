@@ -1,14 +1,16 @@
 """The forms in which a profile is written.  The suffix of the file chooses the form, and so does --format.
 
-A file that exists is replaced if it is empty or has the same form.  Any other file is kept, unless the user gives --force.
+A file that the user names is replaced if it is empty or has the same form.  Any other file is kept, unless the user gives
+--force.  A name that the user did not choose never replaces a file: flamegraph.svg becomes flamegraph-2.svg.
 """
 import contextlib
+import itertools
 import os
 import re
 import shlex
 import subprocess
 import zlib
-from typing import BinaryIO, Iterator, NamedTuple, Sequence
+from typing import BinaryIO, Callable, Iterator, NamedTuple, Sequence
 
 from stackpipe import files, pipeline
 from stackpipe.messages import Failure, UsageError, say, say_lines, text_of
@@ -34,6 +36,7 @@ _JSON = rb'(?s)\s*\{.*"(exporter|product)": ?"stackpipe"'
 #: The forms by the values of --format.  The first with a suffix is the default for it.
 FORMS = {
     "svg": Form(".svg", re.compile(rb"(?is).*<svg.*(class=.flamegraph|init\(evt\)|stack visualization)")),
+    "html": Form(".html", re.compile(rb'(?is)<!doctype html>.*class="flamegraph-page"')),
     "folded": Form(".folded", re.compile(_FOLDED)),
     "pe": Form(".pe", re.compile(rb"PERFILE2")),
     # The first field of a profile, sample_type, has the tag "\n" (profile.proto of pprof).
@@ -46,13 +49,14 @@ FORMS = {
 def options(forms: Sequence[str], default: str = DEFAULT) -> tuple[Option, ...]:
     """Returns the options of a command that writes these forms."""
     suffixes = " ".join(dict.fromkeys(FORMS[name].suffix for name in forms))
-    return (Option("output", "o", "FILE", f"the output (default {default}); its suffix selects the format: {suffixes}"),
+    return (Option("output", "o", "FILE", f"the output (default {default}); its suffix selects the format: {suffixes}; several -o write several files",
+                   repeats=True),
             Option("format", "", "FORM", f"the format: {', '.join(forms)}", choices=tuple(forms)), *_COMMON)
 
 
 _COMMON = (
     Option("open", "", "", "open the output in the browser"),
-    Option("force", "", "", "overwrite a file of another kind"),
+    Option("force", "", "", "overwrite a file of another kind, or of the default name"),
     Option("verbose", "v", "", "print the pipelines that run, and all statistics"),
     Option("quiet", "q", "", "print only errors"),
 )
@@ -99,6 +103,23 @@ class Output(NamedTuple):
     opens: bool = False
     is_quiet: bool = False
     program_stdout: int | None = None  #: that of the program that is recorded: standard error if the result goes to standard output
+    is_named: bool = True  #: false: the user did not choose the name, so it must not replace a file
+    more: tuple["Output", ...] = ()  #: further files with the same profile
+
+    @property
+    def all(self) -> list["Output"]:
+        """This output, and the further ones."""
+        return [self._replace(more=()), *self.more]
+
+    @property
+    def is_folded(self) -> bool:
+        """Is it made of folded text?"""
+        return self.is_drawn or self.form == "folded"
+
+    @property
+    def is_drawn(self) -> bool:
+        """Is it a flame graph?"""
+        return self.form in DRAWN
 
     def beside(self, part: str) -> "Output":
         """Returns an output beside this one: for "leaks", flamegraph-leaks.svg."""
@@ -115,30 +136,75 @@ class Output(NamedTuple):
         """Returns the stages after pe-symbolize.  `look` are the options of flamesvg."""
         if self.form == "pe":
             return []
-        return [list(folding), *([["flamesvg", *look]] if self.form == "svg" else [])]
+        html = ["--html"] if self.form == "html" else []
+        return [list(folding), *([["flamesvg", *html, *look]] if self.is_drawn else [])]
 
 
+DRAWN = ("svg", "html")  #: the forms of a flame graph
 #: Options of flamesvg for a graph of CPU time and waits.
 HOTCOLD = ("--colors", "hotcold", "--countname", "us")
 OPTIONS = options(tuple(FORMS))
 
 
-def read_output(line: CommandLine, forms: Sequence[str] = tuple(FORMS), otherwise: str = "", default: str = DEFAULT) -> Output:
-    """Returns the output that the command line asks for.  `forms` are those that the command can write; `otherwise` is the form
-    for unknown suffixes.  Raises UsageError, or Failure if the file cannot be written or must not be replaced."""
-    path = line.last("output", default)
-    form = line.last("format") or form_of(path) or otherwise
+def read_output(line: CommandLine, forms: Sequence[str] = tuple(FORMS), otherwise: str = "", default: str = DEFAULT,
+                parts: Sequence[str] = ()) -> Output:
+    """Returns the outputs that the command line asks for: the first, with the others as `more`.  `forms` are those that the command
+    can write; `otherwise` is the form for unknown suffixes; `parts` are those that it writes beside each output.  Raises UsageError,
+    or Failure if a file cannot be written or must not be replaced."""
+    paths = line.values.get("output") or [default]
+    wanted = line.last("format")
+    if wanted and wanted not in FORMS:
+        raise UsageError(f"--format: unknown format '{wanted}'; the formats are {', '.join(forms)}")
+    if wanted and len(paths) > 1 and not any(path.endswith(FORMS[wanted].suffix) for path in paths):
+        raise UsageError(f"--format: none of the outputs ends in {FORMS[wanted].suffix}")
+    found = [one_output(line, path, forms, otherwise, wanted if len(paths) == 1 or path.endswith(FORMS[wanted or "svg"].suffix) else "")
+             for path in paths]
+    if len({os.path.abspath(output.path) for output in found}) < len(found):
+        raise UsageError("--output: the same file twice")
+    if any(output.path in _STDOUT for output in found):
+        found = [output._replace(program_stdout=2) for output in found]
+    if not line.has("output") and not line.has("force"):
+        free = next(name for name in numbered(default) if not any(os.path.lexists(path) for path in
+                    (name, *(found[0]._replace(path=name).beside(part).path for part in parts))))
+        found = [found[0]._replace(path=free, is_named=False)]
+    for output in found:
+        check_replaceable(output, line.has("force"))
+    return found[0]._replace(more=tuple(output._replace(opens=False) for output in found[1:]))
+
+
+def one_output(line: CommandLine, path: str, forms: Sequence[str], otherwise: str, wanted: str) -> Output:
+    """Returns the output to a path; `wanted`: its form, if it is not that of the suffix.  Raises UsageError."""
+    form = wanted or form_of(path) or otherwise
     if not form:
         suffixes = dict.fromkeys(FORMS[name].suffix for name in forms)
         raise UsageError(f"--output: the suffix of '{path}' is not one of {' '.join(suffixes)}; choose one of these, or use --format")
-    if form not in FORMS:
-        raise UsageError(f"--format: unknown format '{form}'; the formats are {', '.join(forms)}")
     if form not in forms:
         raise UsageError(f"--output: '{path}' would be {form}, which this command does not write; it writes {', '.join(forms)}")
-    path = path_of(path)
-    output = Output(path, form, line.has("open"), line.has("quiet"), 2 if path in _STDOUT else None)
-    check_replaceable(output, line.has("force"))
-    return output
+    return Output(path_of(path), form, line.has("open"), line.has("quiet"))
+
+
+def must_differ(output: Output, names: Sequence[str]) -> None:
+    """Raises UsageError if an output is one of these files, which are read."""
+    for path, name in itertools.product([each.path for each in output.all], names):
+        if os.path.exists(path) and os.path.exists(name) and os.path.samefile(path, name):
+            raise UsageError(f"--output: '{name}' is one of the profiles; choose another file")
+
+
+def numbered(path: str) -> Iterator[str]:
+    """Yields a.svg, a-2.svg, a-3.svg ..."""
+    yield path
+    suffix = FORMS[form_of(path)].suffix
+    for number in itertools.count(2):
+        yield f"{path.removesuffix(suffix)}-{number}{suffix}"
+
+
+def reserve(path: str) -> str:
+    """Makes an empty file of this name, or of the first of its numbered names that is free; returns its path.  Raises OSError."""
+    for name in numbered(path):
+        with contextlib.suppress(FileExistsError):
+            files.create(name).close()
+            return name
+    raise FileExistsError(path)
 
 
 def with_operand(line: CommandLine) -> CommandLine:
@@ -195,20 +261,56 @@ def unpacked(head: bytes) -> bytes:
         return b"?"
 
 
-def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]], what: str = "", explains_nothing: bool = False) -> bool:
+def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]], what: str = "", explains_nothing: bool = False,
+          is_told: bool = False) -> bool:
     """Writes the output by a pipeline, reports its path, and opens it if the user wants that.  Returns whether there was
     anything to write.  Raises Failure.  `what` describes the result.  `explains_nothing`: the messages of the stages tell why there
-    was nothing to write."""
-    with files.scratch() as said:
-        result = pipeline.draw(tools, output.path, stages, said)
-        forward(said, is_needed=result == 1 or ((result == 0 or explains_nothing) and not output.is_quiet))
+    was nothing to write.  `is_told`: the messages of the stages have been printed."""
+    path = output.path if output.is_named else reserve(output.path)
+    result = 1
+    try:
+        with files.scratch() as said:
+            result = pipeline.draw(tools, path, stages, said)
+            forward(said, is_needed=result == 1 or (not is_told and (result == 0 or explains_nothing) and not output.is_quiet))
+    finally:
+        if result and not output.is_named:
+            os.unlink(path)
     if result == 1:
-        raise Failure(f"{output.path}: not written")
+        raise Failure(f"{path}: not written")
     if result == 0 and not output.is_quiet:
-        say(f"wrote {output.path}{what and f': {what}'}")
-    if result == 0 and output.opens and not files.is_written_in_place(output.path):
-        show(output.path)
+        say(f"wrote {path}{what and f': {what}'}")
+    if result == 0 and output.opens and not files.is_written_in_place(path):
+        show(path)
     return result == 0
+
+
+def write_all(tools: pipeline.Tools, output: Output, symbolize: Sequence[str], stages_of: Callable[[Output], list[list[str]]],
+              explains_nothing: bool = False, copy: Sequence[str] = ("cat",)) -> bool:
+    """Writes the output and the further ones from a stream: `symbolize` is the stage that adds symbols, and `stages_of` returns those
+    that follow for an output.  Symbols are added once.  As write()."""
+    if not output.more:
+        return write(tools, output, [symbolize, *stages_of(output)], explains_nothing=explains_nothing)
+    work = files.temporary_folder()
+    try:
+        named = os.path.join(work, "named.pe")
+        with files.scratch() as said:
+            result = pipeline.draw(tools, named, [symbolize], said)
+            forward(said, is_needed=bool(result) or not output.is_quiet)
+        if result:
+            raise Failure(f"{output.path}: not written")
+        return write_from(tools, output, named, stages_of, explains_nothing, copy)
+    finally:
+        files.remove_folder(work)
+
+
+def write_from(tools: pipeline.Tools, output: Output, named: str, stages_of: Callable[[Output], list[list[str]]],
+               explains_nothing: bool = False, copy: Sequence[str] = ("cat",)) -> bool:
+    """As write_all(), from a stream with symbols.  `copy` is the stage that copies the part of it that is wanted."""
+    for number, each in enumerate(output.all):
+        fold, *draw = stages_of(each) or [copy]
+        if not write(tools, each, [[*fold, named], *draw], explains_nothing=explains_nothing, is_told=number > 0):
+            return False
+    return True
 
 
 @contextlib.contextmanager

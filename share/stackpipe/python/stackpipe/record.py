@@ -27,7 +27,6 @@ OPTIONS = (
     HELP,
     VERSION,
 )
-_FOLDED_FORMS = ("svg", "folded")
 _STEP = "100ms"  #: of the map of time above the graph
 _USAGE = 2  # the status of a tool for a wrong command line
 
@@ -65,9 +64,9 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     if line.has("longer"):
         outputs.check_by_stackfold("longer", line.last("longer"), tools)
     output = outputs.read_output(line)
-    if (line.has("root") or line.has("elapsed")) and output.form not in _FOLDED_FORMS:
+    if (line.has("root") or line.has("elapsed")) and not all(each.is_folded for each in output.all):
         option = "root" if line.has("root") else "elapsed"
-        raise UsageError(f"--{option}: only for {' and '.join(_FOLDED_FORMS)}: others have the threads' own times")
+        raise UsageError(f"--{option}: only for svg, html and folded: others have the threads' own times")
     rate = ["-F", line.last("freq")] if line.has("freq") else []
     # Why calls are slow is a question about waits, too; these engines record both.
     is_hotcold = line.has("longer") and not line.has("event") and line.last("engine", "best") in ("best", "bpf", "perf")
@@ -104,21 +103,26 @@ def run(request: Request, stream: str, tools: pipeline.Tools) -> recorder.Record
     return recorder.run(tools, [*words, "-o", stream], request.target, output)
 
 
-def stages(request: Request) -> tuple[list[str], list[str]]:
-    """Returns the stages that fold the stream and draw it."""
-    output = request.output
-    times = [*(["--weight", "elapsed"] if request.is_elapsed else []), *(["--every", _STEP] if output.form == "svg" else [])]
-    lines = ["--lines"] if request.with_lines and output.form in _FOLDED_FORMS else []  # exports always have them
+def stages(request: Request, output: outputs.Output) -> tuple[list[str], list[str]]:
+    """Returns the stages that fold the stream for an output and draw it."""
+    times = [*(["--weight", "elapsed"] if request.is_elapsed else []), *(["--every", _STEP] if output.is_drawn else [])]
+    lines = ["--lines"] if request.with_lines and output.is_folded else []  # exports always have them
     calls = [*(["--span", request.span] if request.span else []), *(["--longer", request.longer] if request.longer else [])]
-    marks = ["--mark-waits"] if request.is_hotcold and output.form == "svg" else []
+    marks = ["--mark-waits"] if request.is_hotcold and output.is_drawn else []
     colors = outputs.HOTCOLD if request.is_hotcold else ("--colors", "kind")
     return output.fold(*times, *lines, *calls, *marks, *request.root, *request.time), ["flamesvg", *colors, "--title", printable(request.target.title)]
+
+
+def stages_for(request: Request, output: outputs.Output) -> list[list[str]]:
+    """Returns the stages that write an output from a stream with symbols."""
+    fold, draw = stages(request, output)
+    return output.stages(fold, *draw[1:])
 
 
 def write(request: Request, work: str, stream: str, recording: recorder.Recording, tools: pipeline.Tools) -> int:
     """Writes the output from the stream of a recording in the folder `work`.  Returns the status of the command, or our own."""
     output, status = request.output, recording.status
-    fold, draw = stages(request)
+    fold, draw = stages(request, output)
     reason = "nothing was recorded"
     if not recording.summaries[0].is_empty:
         with outputs.keeping(work, [os.path.basename(stream)], shlex.join(fold), shlex.join(draw)):
@@ -133,28 +137,27 @@ def write(request: Request, work: str, stream: str, recording: recorder.Recordin
 
 def symbolizing(request: Request, stream: str) -> list[str]:
     """Returns the stage that adds symbols to the stream."""
-    time = request.time if request.output.form == "pe" else []  # stackfold knows the start of the recording only if it has all
+    time = request.time if all(each.form == "pe" for each in request.output.all) else []  # stackfold knows the start of the recording only if it has all
     return ["pe-symbolize", *(["-q"] if request.output.is_quiet else []), *(["--lines"] if request.with_lines else []), *time, stream]
 
 
 def write_stacks(request: Request, _: str, stream: str, tools: pipeline.Tools) -> bool:
     """Writes the output.  Returns whether there was anything to write.  Raises Failure."""
-    fold, draw = stages(request)
-    return outputs.write(tools, request.output, [symbolizing(request, stream), *request.output.stages(fold, *draw[1:])],
-                         explains_nothing=bool(request.longer))
+    return outputs.write_all(tools, request.output, symbolizing(request, stream), lambda each: stages_for(request, each), explains_nothing=bool(request.longer),
+                             copy=("pe-symbolize", "-q", *request.time) if request.time else ("cat",))
 
 
 def write_elapsed(request: Request, work: str, stream: str, tools: pipeline.Tools) -> bool:
     """Writes the output, and prints the times of the clock and of threads.  Returns whether there was anything to write.  Raises
     Failure."""
     named, folded = (os.path.join(work, name) for name in ("named.pe", "stacks.folded"))
-    output, (fold, draw) = request.output, stages(request)
+    output = request.output
     with files.scratch() as said:
         has_failed = pipeline.draw(tools, named, [symbolizing(request, stream)], said)
         outputs.forward(said, not output.is_quiet or bool(has_failed))
     if has_failed:
         raise Failure(f"{output.path}: not written")
-    is_written = outputs.write(tools, output, output.stages([*fold, named], *draw[1:]))
+    is_written = outputs.write_from(tools, output, named, lambda each: stages_for(request, each), copy=("pe-symbolize", "-q", *request.time) if request.time else ("cat",))
     if is_written and not output.is_quiet and not pipeline.draw(tools, folded, [["stackfold", "--annotate", "-q", *request.root, *request.time, named]]):
         times.report(tools, named, folded, [*request.root, *request.time])
     return is_written

@@ -118,12 +118,6 @@ def write(request: Request, work: str, recording: recorder.Recording, tools: pip
     return status if request.target.command else 0
 
 
-def in_time(request: Request, named: str, stream: str) -> list[str]:
-    """Returns the stage that writes the stream with symbols, of the part that is drawn."""
-    time = [option for option in request.root if option.startswith("--time=")]
-    return ["pe-symbolize", "-q", *time, stream] if time else ["cat", named]
-
-
 def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     """Writes the output and prints the summary.  Returns whether there was anything to write.  Raises Failure."""
     stream, named, folded = (os.path.join(work, name) for name in (STREAM, "named.pe", "stacks.folded"))
@@ -137,8 +131,13 @@ def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     # The messages about the stream have been printed.
     look = [*outputs.HOTCOLD, "--title", printable(request.target.title), "--subtitle",
             "time on CPU and waiting, summed over threads"]
-    stages = {"svg": [[*fold, "-q", "--mark-waits", "--every", STEP, named], ["flamesvg", *look]], "folded": [["cat", folded]], "pe": [in_time(request, named, stream)]}
-    is_written = outputs.write(tools, output, stages.get(output.form, [[*output.fold("-q"), named]]))
+    time = [option for option in request.root if option.startswith("--time=")]
+
+    def stages_of(output: outputs.Output) -> list[list[str]]:
+        marks = ["--mark-waits", "--every", STEP] if output.is_drawn else []
+        return output.stages(output.fold("-q", *(request.root if output.is_folded else time), *marks), *look)
+
+    is_written = outputs.write_from(tools, output, named, stages_of, copy=("pe-symbolize", "-q", *time) if time else ("cat",))
     if is_written and not output.is_quiet:
         times.report(tools, named, folded, request.root)
     return is_written

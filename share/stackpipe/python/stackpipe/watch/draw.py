@@ -59,11 +59,14 @@ def dump(line: CommandLine, name: str, base: str, tools: pipeline.Tools) -> int:
         pipeline.stop_listening(tools)  # SIGTERM removes the draft of the output
         tools.hears_keys = True
         with_waits = "waits" in known.event
-        marks = ["--every", step, *(["--mark-waits"] if with_waits else [])] if output.form == "svg" else []
         look = [*(outputs.HOTCOLD if with_waits else ("--colors", "kind")), "--title", printable(f"{known.target or name}{told and ': '}{told}")]
         symbolize = ["pe-symbolize", *(["-q"] if output.is_quiet else []), "--time", text, opened.path_of(store.SEGMENTS)]
-        fold = output.fold(*(["-q"] if output.is_quiet else []), "--time", text, *marks)
-        if outputs.write(tools, output, [symbolize, *output.stages(fold, *look)]):
+
+        def stages_of(output: outputs.Output) -> list[list[str]]:
+            marks = ["--every", step, *(["--mark-waits"] if with_waits else [])] if output.is_drawn else []
+            return output.stages(output.fold(*(["-q"] if output.is_quiet else []), "--time", text, *marks), *look)
+
+        if outputs.write_all(tools, output, symbolize, stages_of):
             return 0
         say(f"{output.path}: not written: nothing was recorded in this time")
         return 1
