@@ -61,8 +61,8 @@ class Outputs(unittest.TestCase):
         first, second = read(), read()
         with mock.patch.object(outputs.pipeline, "draw", side_effect=lambda tools, path, *_: self.made(path, path.encode()) and 0), \
                 mock.patch.object(outputs, "say"):
-            self.assertTrue(outputs.write(None, first, []))
-            self.assertTrue(outputs.write(None, second, []))
+            self.assertTrue(outputs.write(mock.Mock(written=[]), first, []))
+            self.assertTrue(outputs.write(mock.Mock(written=[]), second, []))
         with open("flamegraph.svg", "rb") as one, open("flamegraph-2.svg", "rb") as two:
             self.assertEqual((one.read(), two.read()), (b"flamegraph.svg", b"flamegraph-2.svg"))
 

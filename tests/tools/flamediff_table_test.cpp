@@ -127,4 +127,32 @@ BOOST_AUTO_TEST_CASE(lambdas_of_two_runs_are_one_function) {
   BOOST_TEST(kept.status == 3);
 }
 
+BOOST_AUTO_TEST_CASE(the_table_is_also_json_and_markdown) {
+  const auto json = flamediff({"--json"}, kBefore, kAfter);
+  BOOST_TEST(json.status == 0);
+  BOOST_TEST(
+      json.out.starts_with("{\"version\":1,\"unit\":\"samples\",\"before\":1000,\"after\":2000,"
+                           "\"percent_of\":\"shares\","
+                           "\"knows_noise\":true,\n \"left_out\":{\"noise\":0,\"lines\":"));
+  BOOST_TEST(contains(json.out,
+                      "{\"before\":500,\"after\":1400,\"before_percent\":50.0000,"
+                      "\"after_percent\":70.0000,\"change_percent\":20.0000,"));
+  BOOST_TEST(
+      contains(json.out, "\"verdict\":\"sure\",\"is_of_self\":false,\"interval_percent\":["));
+  BOOST_TEST(contains(json.out, "],\"name\":\"run\"}"));
+  const auto table = flamediff({"--markdown"}, kBefore, kAfter);
+  BOOST_TEST(
+      table.out.starts_with("| before | after | change | interval | verdict | function |\n"
+                            "| ---: | ---: | ---: | ---: | --- | --- |\n| "));
+  BOOST_TEST(contains(table.out, "| 50.00% | 70.00% | +20.00% | "));
+  BOOST_TEST(contains(table.out, " | sure | `run` |\n"));
+  BOOST_TEST(table.out.ends_with("\n\nBefore 1,000 samples, after 2,000.\n"));
+  BOOST_TEST(contains(flamediff({"--json", "--with-noise", "--period", "0"}, kBefore, kAfter).out,
+                      "\"verdict\":\"unknown\",\"is_of_self\":false,\"interval_percent\":null,"));
+  BOOST_TEST(flamediff({"--json", "--markdown"}, kBefore, kAfter).err ==
+             "flamediff: --json, --markdown: cannot be combined (see --help)\n");
+  BOOST_TEST(flamediff({"--folded", "--json"}, kBefore, kAfter).err ==
+             "flamediff: --folded, --json: cannot be combined (see --help)\n");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -205,11 +205,26 @@ BOOST_AUTO_TEST_CASE(groups_are_told_instead_of_functions) {
   BOOST_TEST(contains(r.err, "25.0 % of the counts end in frames without a module"));
 }
 
+BOOST_AUTO_TEST_CASE(markdown_is_a_table_whatever_the_names) {
+  BOOST_TEST(stacktop({"--markdown", "-n", "2"}, "# unit: us\na;b|`c 3\na;d 1\n").out ==
+             "| self, us | % | total, us | % | name |\n"
+             "| ---: | ---: | ---: | ---: | --- |\n"
+             "| 3 | 75.00 | 3 | 75.00 | `` b\\|`c `` |\n"
+             "| 1 | 25.00 | 1 | 25.00 | `d` |\n"
+             "\n1 more, of 4 us\n");
+  BOOST_TEST(contains(stacktop({"--markdown", "--tree"}, "a;b 3\n").out, "| 1 | ..`b` |\n"));
+  BOOST_TEST(stacktop({"--markdown", "--json"}, "").err ==
+             "stacktop: --json, --markdown: cannot be combined (see --help)\n");
+  BOOST_TEST(stacktop({"--markdown", "--spans"}, "").err ==
+             "stacktop: --markdown: cannot be combined with --spans (see --help)\n");
+}
+
 BOOST_AUTO_TEST_CASE(json_holds_every_digit) {
   const auto r = stacktop({"--json"}, "a;b\"\xFF 18446744073709551614.5\n");
   BOOST_TEST(
       r.out ==
-      "{\"view\":\"functions\",\"counted\":18446744073709551614.5,\n"
+      "{\"version\":1,\"view\":\"functions\",\"unit\":\"samples\",\"counted\":18446744073709551614."
+      "5,\n"
       " \"left_out\":{\"lines\":0,\"count\":0,\"deeper\":0},\n \"lines\":[\n"
       "  {\"self\":18446744073709551614.5,\"self_percent\":100.0000,"
       "\"total\":18446744073709551614.5,\"total_percent\":100.0000,\"name\":\"b\\\"\uFFFD\"},\n"

@@ -71,8 +71,10 @@ int compare_and_write(Options options, Io& io) {
     options.page.subtitle = profiles.meaning;
   const std::string doubt = doubt_text(comparison, options);
   report_input(profiles, options.fail_over ? "" : doubt, io);
-  if (options.output == Form::kText)
+  if (options.output == Form::kText && options.table == flamediff::TableForm::kText)
     flamediff::write_table(tree, comparison, options, io.out);
+  else if (options.output == Form::kText)
+    flamediff::write_data(tree, comparison, options, io.out);
   else
     flamediff::draw(tree, comparison, options, io);
   if (!options.fail_over)

@@ -125,9 +125,17 @@ void read_operands(const CommandLine& line, Options& options) {
 void read_output(const CommandLine& line, Options& options) {
   if (line.has("folded") && line.has("text"))
     throw UsageError("--folded, --text: cannot be combined");
-  options.output = line.has("folded") ? Form::kFolded
-                   : line.has("text") ? Form::kText
-                                      : Form::kPicture;
+  for (const auto& [name, form] :
+       {std::pair("json", TableForm::kJson), {"markdown", TableForm::kMarkdown}}) {
+    if (!line.has(name))
+      continue;
+    if (line.has("folded") || options.table != TableForm::kText)
+      throw UsageError(fmt::format("--{}, --{}: cannot be combined",
+                                   line.has("folded") ? "folded" : "json", name));
+    options.table = form;
+  }
+  const bool is_table = line.has("text") || options.table != TableForm::kText;
+  options.output = line.has("folded") ? Form::kFolded : is_table ? Form::kText : Form::kPicture;
   options.normalizes = line.has("normalize");
   options.strips_hex = line.has("strip-hex");
   if (options.output != Form::kFolded) {
@@ -148,6 +156,8 @@ void add_options(po::options_description& options) {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options.add_options()                                                     //
       ("text", "print a table of the functions that changed beyond noise")  //
+      ("json", "print that table as JSON")                                  //
+      ("markdown", "print that table for tickets")                          //
       ("folded", "print lines \"stack before after\", for flamesvg")        //
       ("fail-over", text("N%"),
        "exit with status 3 if a share grew by more than N%, beyond noise")                        //
@@ -187,7 +197,7 @@ Options read_options(const CommandLine& line) {
   options.is_only_significant = line.has("only-significant");
   options.shows_noise = line.has("with-noise");
   if (options.shows_noise && options.output != Form::kText)
-    throw UsageError("--with-noise: only with --text");
+    throw UsageError("--with-noise: only with --text, --json or --markdown");
   options.cuts_build_details = !line.has("no-strip");
   options.strip = line.texts("strip");
   options.fail_over = read_fail_over(line);

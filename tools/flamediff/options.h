@@ -13,6 +13,8 @@
 namespace pe::flamediff {
 
 enum class Form { kPicture, kFolded, kText };
+/// The form of the table of kText.
+enum class TableForm { kText, kJson, kMarkdown };
 
 /// Which profile gives the widths of frames.
 enum class WidthFrom {
@@ -25,6 +27,7 @@ struct Options : painting::PageOptions {
   /// Files, one for each run.
   std::vector<std::string> before, after;
   Form output = Form::kPicture;
+  TableForm table = TableForm::kText;
   WidthFrom width_from = WidthFrom::kAfter;
   bool is_absolute = false;          ///< compare counts, or counts per unit of work
   std::vector<double> work;          ///< --per: units of each run, those before first; or empty

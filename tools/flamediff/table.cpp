@@ -154,54 +154,56 @@ std::string row_text(const painting::CallTree& tree, const Comparison& compariso
                      signed_percent(wholes.change(self)), printable(tree.name_text(name)));
 }
 
-/// The functions that the table leaves out because their changes may be noise.
-struct LeftOut {
-  std::uint64_t count = 0;
-  double most = 0;  ///< the largest change, with its sign
+bool shows_all(const Comparison& comparison, const Options& options) {
+  return options.shows_noise || (!comparison.knows_noise() && !options.is_only_significant);
+}
 
-  void add(double change) {
-    ++count;
-    if (std::abs(change) > std::abs(most))
-      most = change;
-  }
-};
+}  // namespace
 
-void write_rows(const painting::CallTree& tree, const Comparison& comparison,
-                const Options& options, Output& out) {
-  const bool has_all =
-      options.shows_noise || (!comparison.knows_noise() && !options.is_only_significant);
+Rows rows_of(const painting::CallTree& tree, const Comparison& comparison, const Options& options) {
   const Verdicts verdicts(tree, comparison);
-  LeftOut left_out;
-  std::uint64_t rows = 0;
-  std::string text;
-  bool has_self = false;
+  const bool has_all = shows_all(comparison, options);
+  Rows rows;
   for (const std::uint32_t name : verdicts.changed()) {
     const Verdict verdict = verdicts.of(name);
     if (!has_all && verdict.noise != Noise::kBeyond) {
-      left_out.add(verdict.change);
-      continue;
+      ++rows.left_out;
+      if (std::abs(verdict.change) > std::abs(rows.most))
+        rows.most = verdict.change;
+    } else if (options.top > 0 && rows.shown.size() == options.top) {
+      ++rows.more;
+    } else {
+      rows.shown.push_back({.name = name, .verdict = verdict});
     }
-    if (options.top > 0 && rows++ >= options.top)
-      continue;
-    text += row_text(tree, comparison, name, verdict);
-    has_self = has_self || verdict.is_of_self;
   }
+  return rows;
+}
+
+namespace {
+
+void write_rows(const painting::CallTree& tree, const Comparison& comparison,
+                const Options& options, Output& out) {
+  const bool has_all = shows_all(comparison, options);
+  const Rows rows = rows_of(tree, comparison, options);
   if (has_all)
     out.write(
         "sure: more than noise; noise: may be noise; rare: too few samples to tell; ?: unknown\n");
-  if (has_self)
+  if (std::ranges::any_of(rows.shown, [](const Row& row) { return row.verdict.is_of_self; }))
     out.write("self: the function itself, without its callees, changed by more than noise\n");
   out.write(fmt::format("\n{}{}, largest first\n", words_for(options).changes,
                         has_all ? "" : " beyond noise"));
-  if (!text.empty())
+  if (!rows.shown.empty())
     out.write(fmt::format(kRow, "BEFORE", "AFTER", "CHANGE", "INTERVAL", "", "SELF-B", "SELF-A",
                           "CHANGE", "FUNCTION"));
-  out.write(text.empty() ? "  none\n" : text);
-  if (options.top > 0 && rows > options.top)
-    out.write(fmt::format("  and {} more (--top)\n", rows - options.top));
-  if (left_out.count > 0)
+  else
+    out.write("  none\n");
+  for (const Row& row : rows.shown)
+    out.write(row_text(tree, comparison, row.name, row.verdict));
+  if (rows.more > 0)
+    out.write(fmt::format("  and {} more (--top)\n", rows.more));
+  if (rows.left_out > 0)
     out.write(fmt::format("{} with changes that may be noise, at most {} (--with-noise)\n",
-                          plural(left_out.count, "other function"), signed_percent(left_out.most)));
+                          plural(rows.left_out, "other function"), signed_percent(rows.most)));
 }
 
 }  // namespace

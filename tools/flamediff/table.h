@@ -44,6 +44,26 @@ std::string interval_text(painting::Noise noise, const painting::Interval& inter
 /// Returns the word of a change: "sure", "noise", "rare" or "?".
 std::string_view word_for(painting::Noise noise);
 
+/// A row of the table.
+struct Row {
+  std::uint32_t name;  ///< by name_id()
+  Verdict verdict;
+};
+
+/// The rows that the table shows, and those that it leaves out.
+struct Rows {
+  std::vector<Row> shown;
+  std::uint64_t more = 0;      ///< beyond Options::top
+  std::uint64_t left_out = 0;  ///< because their changes may be noise
+  double most = 0;             ///< the largest change of those, with its sign
+};
+
+Rows rows_of(const painting::CallTree& tree, const Comparison& comparison, const Options& options);
+
+/// Writes the table as Options::table says: as docs/schema/diff.json describes, or as Markdown.
+void write_data(const painting::CallTree& tree, const Comparison& comparison,
+                const Options& options, Output& out);
+
 /// Writes the functions that changed beyond noise, or all with Options::shows_noise, and a line
 /// about the others.  Writes all if noise is not known.
 void write_table(const painting::CallTree& tree, const Comparison& comparison,

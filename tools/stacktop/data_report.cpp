@@ -2,10 +2,14 @@
 #include "stacktop/data_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "base/io/json_writer.h"
+#include "painting/markdown.h"
 #include "stacktop/text_report.h"
 
 namespace pe::stacktop {
@@ -55,7 +59,8 @@ void write_functions(JsonWriter& json, const Report& report) {
 void write_json(const Report& report, Output& out) {
   JsonWriter json(out);
   json.start_object();
-  json.member("view", report.view, "counted", exact(folded::to_text(report.all)));
+  json.member("version", 1, "view", report.view, "unit", report.unit, "counted",
+              exact(folded::to_text(report.all)));
   if (!report.functions.empty())
     write_functions(json, report);
   json.break_line(" ");
@@ -76,29 +81,65 @@ void write_json(const Report& report, Output& out) {
   out.write("\n");
 }
 
-void write_tsv(const Report& report, Output& out) {
-  out.write(fmt::format(
-      "{}total\ttotal_percent\t{}{}name{}\n", report.has_self ? "self\tself_percent\t" : "",
-      report.has_waits ? "on_cpu\twaiting\t" : "", report.is_hierarchy ? "depth\t" : "",
-      report.hints != nullptr ? "\thint" : ""));
-  for (const Line& line : report.lines) {
-    std::string text;
-    if (report.has_self)
-      text += fmt::format("{}\t{}\t", folded::to_text(line.sums.self),
-                          percent_text(line.sums.self, report));
-    text += fmt::format("{}\t{}\t", folded::to_text(line.sums.total),
-                        percent_text(line.sums.total, report));
-    if (report.has_waits)
-      text += fmt::format("{}\t{}\t", folded::to_text(on_cpu(line.sums)),
-                          folded::to_text(line.sums.waiting));
-    if (report.is_hierarchy)
-      text += fmt::format("{}\t", line.depth);
-    text += shown(line.name);
-    if (report.hints != nullptr)
-      text += fmt::format("\t{}", line.hint ? shown((*report.hints)[*line.hint].text) : "");
-    text += '\n';
-    out.write(text);
+namespace {
+
+/// The cells of a line, or with nullptr the names of the columns.  `decimals` are those of
+/// percentages.
+std::vector<std::string> cells_of(const Line* line, const Report& report, int decimals) {
+  std::vector<std::string> cells;
+  const auto add = [&](const char* name, const auto& text) {
+    cells.push_back(line == nullptr ? std::string(name) : text());
+  };
+  const auto add_sum = [&](const char* name, const char* percent_name, auto count) {
+    add(name, [&] { return folded::to_text(count(*line)); });
+    add(percent_name,
+        [&] { return fmt::format("{:.{}f}", percent_of(count(*line), report.all), decimals); });
+  };
+  if (report.has_self)
+    add_sum("self", "self_percent", [](const Line& l) { return l.sums.self; });
+  add_sum("total", "total_percent", [](const Line& l) { return l.sums.total; });
+  if (report.has_waits) {
+    add("on_cpu", [&] { return folded::to_text(on_cpu(line->sums)); });
+    add("waiting", [&] { return folded::to_text(line->sums.waiting); });
   }
+  if (report.is_hierarchy)
+    add("depth", [&] { return fmt::to_string(line->depth); });
+  add("name", [&] { return shown(line->name); });
+  if (report.hints != nullptr)
+    add("hint", [&] { return line->hint ? shown((*report.hints)[*line->hint].text) : ""; });
+  return cells;
+}
+
+}  // namespace
+
+void write_tsv(const Report& report, Output& out) {
+  out.write(fmt::format("{}\n", fmt::join(cells_of(nullptr, report, 0), "\t")));
+  for (const Line& line : report.lines)
+    out.write(fmt::format("{}\n", fmt::join(cells_of(&line, report, 4), "\t")));
+}
+
+void write_markdown(const Report& report, Output& out) {
+  std::vector<std::string> heading = cells_of(nullptr, report, 0);
+  std::string rule = "|";
+  for (std::string& name : heading) {
+    rule += name == "name" || name == "hint" ? " --- |" : " ---: |";
+    if (name.ends_with("_percent"))
+      name = "%";
+    else if (name == "self" || name == "total")
+      name += ", " + report.unit;
+  }
+  out.write(fmt::format("| {} |\n{}\n", fmt::join(heading, " | "), rule));
+  for (const Line& line : report.lines) {
+    std::vector<std::string> cells = cells_of(&line, report, 2);
+    // The hint, if there is one, comes last.
+    std::string& name = cells[cells.size() - (report.hints != nullptr ? 2 : 1)];
+    name =
+        std::string(report.is_hierarchy ? 2 * line.depth : 0, '.') + painting::markdown_code(name);
+    out.write(fmt::format("| {} |\n", fmt::join(cells, " | ")));
+  }
+  if (report.left_out > 0)
+    out.write(fmt::format("\n{} more, of {} {}\n", report.left_out, folded::to_text(report.all),
+                          report.unit));
 }
 
 }  // namespace pe::stacktop

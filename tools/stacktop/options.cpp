@@ -7,6 +7,7 @@
 
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "base/cli/command_line.h"
 #include "base/error.h"
@@ -118,6 +119,7 @@ void add_options(po::options_description& options) {
       ("columns", text("N"), "shorten names to fit N columns (default: those of a terminal)")    //
       ("json", "write JSON")                                                                     //
       ("tsv", "write tab-separated columns")                                                     //
+      ("markdown", "write a table for tickets")                                                  //
       ("hints", "show advice for well-known functions")                                          //
       ("hints-file", texts("FILE"), "the same, but apply the rules of FILE first (repeatable)")  //
       ("color", one_of("WHEN", kWhens), "colours: always, never, or auto: on a terminal (default)");
@@ -125,14 +127,16 @@ void add_options(po::options_description& options) {
 
 Options read_options(const CommandLine& line) {
   Options options;
-  check_alternatives(line, {"json", "tsv"});
+  check_alternatives(line, {"json", "tsv", "markdown"});
   read_shape(line, options);
   read_limits(line, options);
-  if (line.has("json") || line.has("tsv"))
-    options.format = line.has("json") ? Format::kJson : Format::kTsv;
+  for (const auto& [name, format] :
+       {std::pair("json", Format::kJson), {"tsv", Format::kTsv}, {"markdown", Format::kMarkdown}})
+    if (line.has(name))
+      options.format = format;
   options.has_spans = line.has("spans");
   for (const char* option : {"self", "total", "callers", "callees", "tree", "by", "percent-limit",
-                             "max-depth", "hints", "hints-file"})
+                             "max-depth", "hints", "hints-file", "markdown"})
     if (options.has_spans && line.has(option))
       throw UsageError(fmt::format("--{}: cannot be combined with --spans", option));
   options.color = choose(line, "color", kWhens, When::kAuto);

@@ -12,7 +12,7 @@
 
 namespace pe::stacktop {
 
-enum class Format { kText, kJson, kTsv };
+enum class Format { kText, kJson, kTsv, kMarkdown };
 enum class When { kAuto, kAlways, kNever };
 
 struct Options {

@@ -66,11 +66,12 @@ struct Line {
 };
 
 struct Report {
-  std::string_view view;     ///< "functions", "comms", "callers", "callee hierarchy" ...
-  std::string_view heading;  ///< of the column of names
-  painting::Count all;       ///< the whole profile
-  bool has_self = true;      ///< the lines have meaningful own counts
-  bool has_waits = false;    ///< the lines have times on CPUs and times of waits
+  std::string_view view;         ///< "functions", "comms", "callers", "callee hierarchy" ...
+  std::string_view heading;      ///< of the column of names
+  painting::Count all;           ///< the whole profile
+  std::string unit = "samples";  ///< of counts
+  bool has_self = true;          ///< the lines have meaningful own counts
+  bool has_waits = false;        ///< the lines have times on CPUs and times of waits
   bool is_sorted_by_total = false;
   bool is_hierarchy = false;                ///< a line of depth 0 starts each hierarchy
   std::vector<std::string> functions = {};  ///< the lines are their callers or callees

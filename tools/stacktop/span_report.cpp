@@ -239,6 +239,7 @@ void write_spans(const SpanReport& report, const Options& options, Output& out) 
   const std::size_t lines =
       std::min(options.top.value_or(report.lines.size()), report.lines.size());
   switch (options.format) {
+    case Format::kMarkdown:  // read_options() refuses it
     case Format::kText:
       return write_text(report, lines, options, out);
     case Format::kJson:

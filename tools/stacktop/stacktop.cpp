@@ -31,7 +31,15 @@ struct Profile {
   CallTree tree;
   std::vector<painting::Count> waits = {};  ///< the part of each node's total; empty: no waits
   folded::MalformedLines malformed = {};
+  std::string unit = "samples";  ///< by the facts
 };
+
+std::string unit_of(const folded::FoldedReader& reader) {
+  for (const folded::Fact& fact : reader.facts())
+    if (fact.key == "unit")
+      return fact.value;
+  return "samples";
+}
 
 /// `cuts_waits`: see WaitStacks.
 Profile read_profile(const std::vector<std::string>& files, int stdin_fd, bool cuts_waits) {
@@ -49,11 +57,14 @@ Profile read_profile(const std::vector<std::string>& files, int stdin_fd, bool c
     (waits.is_wait() ? has_waits : has_others) = true;
   }
   if (!has_waits || !has_others)
-    return {.tree = std::move(builder).finish_union(1).tree, .malformed = reader.malformed()};
+    return {.tree = std::move(builder).finish_union(1).tree,
+            .malformed = reader.malformed(),
+            .unit = unit_of(reader)};
   painting::ProfileUnion both = std::move(builder).finish_union(2);
   return {.tree = std::move(both.tree),
           .waits = std::move(both.profiles[1].total),
-          .malformed = reader.malformed()};
+          .malformed = reader.malformed(),
+          .unit = unit_of(reader)};
 }
 
 /// Reports all input that was skipped, and totals that look wrong.  Throws Error if nothing of the
@@ -134,6 +145,7 @@ int work(const CommandLine& line, Io& io) {
   const Profile profile = read_profile(line.operands, io.in_fd, cuts_waits);
   report_input(profile, io);
   Report report = stacktop::make_report(profile.tree, options, profile.waits);
+  report.unit = profile.unit;
   if (options.by == stacktop::By::kModule)
     report_modules(report, io);
   if (options.has_hints)
@@ -147,6 +159,9 @@ int work(const CommandLine& line, Io& io) {
       break;
     case Format::kTsv:
       write_tsv(report, io.out);
+      break;
+    case Format::kMarkdown:
+      write_markdown(report, io.out);
       break;
   }
   return kOk;

@@ -20,6 +20,8 @@ OPTIONS = (
     Option("top", "n", "N", "rows of the table (default 20)"),
     Option("with-noise", "", "", "also print changes that may be noise"),
     Option("fail-over", "", "N%", "exit with status 3 if a function's share grew by more than N%, beyond noise"),
+    Option("json", "", "", "print the table as JSON"),
+    Option("markdown", "", "", "print the table for tickets"),
     Option("before", "", "FROM,TO", "the time in PROFILE that is BEFORE: 14:05,14:10 or +15s,+30s"),
     Option("after", "", "FROM,TO", "the time that is AFTER, such as -30s: the last 30 s"),
     Option("absolute", "", "", "compare counts, not shares of each profile"),
@@ -42,8 +44,9 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     output = outputs.read_output(line, FORMS, default=DEFAULT)
     outputs.must_differ(output, names)
     is_stdout = any(each.path == _STDOUT for each in output.all)
-    if is_stdout and line.has("fail-over"):
-        raise UsageError("--output: standard output has the table that --fail-over checks; give a file")
+    for option in ("fail-over", "json", "markdown"):
+        if is_stdout and line.has(option):
+            raise UsageError(f"--output: standard output has the table of --{option}; give a file")
     tools.shows_stages = line.has("verbose")
     work = files.temporary_folder()
     try:
@@ -55,7 +58,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         if is_stdout:  # the table would be mixed with the result
             write(tools, output, how, sides)
             return 0
-        texts = ["flamediff", "--text", *how, *rows, *limit, "--", *sides]
+        texts = ["flamediff", "--text", *(f"--{name}" for name in ("json", "markdown") if line.has(name)), *how, *rows, *limit, "--", *sides]
         tools.show([texts])
         status = tools.pipe([texts])[0]
         if status not in (0, GREW):

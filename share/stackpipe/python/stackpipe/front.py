@@ -1,12 +1,13 @@
 """stackpipe(1): one command in front of the tools, like git or cargo.  Each of its commands has its own module."""
 import importlib
 import os
+import re
 from typing import Sequence
 
 from stackpipe import options
 from stackpipe.command import print_help, print_version
-from stackpipe.messages import UsageError, print_out, text_of
-from stackpipe.options import HELP, VERSION
+from stackpipe.messages import UsageError, print_json, print_out, printable, text_of
+from stackpipe.options import HELP, VERSION, Option
 from stackpipe.pipeline import Tools
 
 NAME = "stackpipe"
@@ -28,6 +29,7 @@ COMMANDS = {
 PAGES = ("stackpipe", "stackpipe-watch", "pe-record", "offcpu", "malloctrace", "pe-symbolize", "stackfold", "flamesvg", "flamediff", "stacktop", "flamegraph",
          "hotcold", "merge_fleet", "profile_run", "profile-push", "pe-stream", "folded", "sp_sigprof")
 OPTIONS = (HELP, VERSION)
+_ANSWER = 36  #: the column of answers of pe-record --check
 _LISTED = "".join(f"  {name:<9} {text}\n" for name, (_, text, _) in COMMANDS.items())
 USAGE = f"""Usage: stackpipe COMMAND [OPTION]... [ARGUMENT]...
 Find out where programs spend time and memory.
@@ -67,17 +69,24 @@ def main(arguments: Sequence[str], tools: Tools) -> int:
 
 def check(arguments: Sequence[str], tools: Tools) -> int:
     """Reports what can be recorded here, as pe-record --check does."""
-    line = options.read(OPTIONS, arguments)
+    table = (Option("json", "", "", "print JSON"), *OPTIONS)
+    line = options.read(table, arguments)
     if line.has("help"):
-        print_help(NAME, "Usage: stackpipe check\nReport what can be recorded here, and what is missing.\n", OPTIONS)
+        print_help(NAME, "Usage: stackpipe check [--json]\nReport what can be recorded here, and what is missing.\n", table)
     if line.has("version"):
         print_version(NAME, tools)
     if line.operands or line.command is not None:
-        raise UsageError("check: takes no arguments")
+        raise UsageError("check: takes no operands")
+    is_json = line.has("json")
     statuses, text = tools.read([["pe-record", "--check"]])
     lines = text_of(text).splitlines(keepends=True)
     best = [line for line in lines if line.startswith("--engine best would use")]
     others = [line for line in lines if not line.startswith("--engine ")]
+    if is_json:
+        columns = [(row[:_ANSWER].rstrip(), *re.split("  +", row[_ANSWER:].strip(), maxsplit=1), "") for row in others]
+        print_json({"version": 1, "engine": best[0][_ANSWER:].strip() if best else None,
+                    "answers": [{"what": printable(what), "answer": printable(answer), "more": printable(more)} for what, answer, more, *_ in columns]})
+        return statuses[0]
     print_out("".join([*others, *(line.replace("--engine best would use".ljust(36), "stackpipe record uses the engine".ljust(36)) for line in best)]))
     return statuses[0]
 

@@ -5,11 +5,12 @@ from typing import Mapping, NamedTuple, Sequence
 
 from stackpipe import files, outputs, pipeline, recorder, targets
 from stackpipe.command import read_options
-from stackpipe.messages import Failure, printable, say
+from stackpipe.messages import Failure, print_json, printable, say
 from stackpipe.options import HELP, VERSION, CommandLine
 
 NAME = "stackpipe"
 OWN_FAILURE = 125
+_FIGURES = ("peak_bytes", "live_bytes", "live_blocks", "allocated_bytes", "allocations", "processes")
 USAGE = """Usage: stackpipe heap [OPTION]... [--] COMMAND [ARGUMENT]...
        stackpipe heap [OPTION]... -p PID
 Draw where a program allocates memory.  With -o FILE.svg, FILE.svg shows the peak, FILE-leaks.svg the memory that was not
@@ -17,7 +18,7 @@ freed, and FILE-allocations.svg all allocated bytes.  With -p, only what is allo
 """
 OPTIONS = (targets.DURATION._replace(text="stop after S seconds; a command that still runs gets SIGINT"),
            targets.PID._replace(value="PID|NAME", text="trace a process that runs already"),
-           *outputs.OPTIONS, HELP, VERSION)
+           outputs.JSON, *outputs.OPTIONS, HELP, VERSION)
 
 
 class Part(NamedTuple):
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
     target = targets.read_target(line, "stackpipe heap -- ./program")
     parts = read_parts(line)
     tools.shows_stages = line.has("verbose")
-    return record_and_draw(target, parts, tools)
+    return record_and_draw(target, parts, tools, line.has("json"))
 
 
 def read_parts(line: CommandLine) -> list[tuple[str, outputs.Output]]:
@@ -54,8 +55,8 @@ def read_parts(line: CommandLine) -> list[tuple[str, outputs.Output]]:
     return parts
 
 
-def record_and_draw(target: targets.Target, parts: Sequence[tuple[str, outputs.Output]], tools: pipeline.Tools) -> int:
-    """Traces the program and writes the parts."""
+def record_and_draw(target: targets.Target, parts: Sequence[tuple[str, outputs.Output]], tools: pipeline.Tools, prints_json: bool) -> int:
+    """Traces the program and writes the parts.  `prints_json`: prints the figures, too."""
     for tool in ("malloctrace", "pe-symbolize", "stackfold", "flamesvg"):
         tools.find(tool)
     work = files.temporary_folder()
@@ -66,7 +67,12 @@ def record_and_draw(target: targets.Target, parts: Sequence[tuple[str, outputs.O
         if not os.path.exists(stream) or os.path.getsize(stream) == 0:
             return status or OWN_FAILURE
         with outputs.keeping(work, [os.path.basename(stream)], f"stackfold --annotate --event {PARTS[''].event}"):
-            is_written = write_parts(parts, stream, work, recording.summaries[0].figures, ["--title", printable(target.title)], tools)
+            figures = recording.summaries[0].figures
+            is_written = write_parts(parts, stream, work, figures, ["--title", printable(target.title)], tools)
+            if prints_json:
+                print_json({"version": 1, "unit": "bytes", "target": target.title, "status": status,
+                            **{name: int(figures.get(name, 0)) for name in _FIGURES},
+                            "is_estimated": recording.summaries[0].flags.get("is_estimated", False), "outputs": tools.written})
         return status if is_written else status or OWN_FAILURE
     finally:
         files.remove_folder(work)

@@ -102,6 +102,12 @@ def print_out(text: str, status: int = 1) -> None:
         raise Failure(f"stdout: {error.strerror}", status) from None
 
 
+def print_json(members: dict) -> None:
+    """Prints one object on a line of standard output.  Raises Failure as print_out()."""
+    import json  # few commands need it
+    print_out(json.dumps(members) + "\n")
+
+
 def count_of(number: int, what: str) -> str:
     """Returns a count with its noun, such as "1 run" or "2 runs"."""
     return f"{number} {what}{'' if number == 1 else 's'}"

@@ -62,6 +62,8 @@ _COMMON = (
 )
 
 
+#: For the commands that print figures.
+JSON = Option("json", "", "", "also print the figures as JSON; the command's standard output goes to standard error")
 #: The root frames, as stackfold writes them.
 ROOT = Option("root", "", "HOW", "root frames: process, thread (below its process), command (line of the process), or tree (of command lines)",
               choices=("process", "thread", "command", "tree"))
@@ -161,7 +163,10 @@ def read_output(line: CommandLine, forms: Sequence[str] = tuple(FORMS), otherwis
              for path in paths]
     if len({os.path.abspath(output.path) for output in found}) < len(found):
         raise UsageError("--output: the same file twice")
-    if any(output.path in _STDOUT for output in found):
+    has_stdout = any(output.path in _STDOUT for output in found)
+    if has_stdout and line.has("json"):
+        raise UsageError("--json: standard output has the profile; give a file with -o")
+    if has_stdout or line.has("json"):
         found = [output._replace(program_stdout=2) for output in found]
     if not line.has("output") and not line.has("force"):
         free = next(name for name in numbered(default) if not any(os.path.lexists(path) for path in
@@ -277,6 +282,8 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
             os.unlink(path)
     if result == 1:
         raise Failure(f"{path}: not written")
+    if result == 0:
+        tools.written.append(path)
     if result == 0 and not output.is_quiet:
         say(f"wrote {path}{what and f': {what}'}")
     if result == 0 and output.opens and not files.is_written_in_place(path):

@@ -33,6 +33,7 @@ class Tools:
         self.here = here
         self.shows_stages = False  #: show() prints
         self.hears_keys = True  #: Ctrl-C reaches the tools that are started
+        self.written: list[str] = []  #: the outputs so far
         self.options: Sequence[str] = ()  #: those of the command that the user has typed; advice of recorders names no others
         path = self.users.get("PATH", os.defpath)
         build = os.path.join(here, "../build/tools")

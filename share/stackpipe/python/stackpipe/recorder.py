@@ -16,6 +16,7 @@ class Summary(NamedTuple):
 
     texts: Mapping[str, str] = {}  #: empty: the recorder was killed
     figures: Mapping[str, float] = {}
+    flags: Mapping[str, bool] = {}
 
     @property
     def count(self) -> int:
@@ -61,7 +62,8 @@ def read_summary(data: bytes) -> Summary:
     except (AttributeError, IndexError, RecursionError, ValueError):
         return Summary()
     return Summary({name: value for name, value in members if isinstance(value, str)},
-                   {name: value for name, value in members if isinstance(value, (int, float)) and 0 <= value < 1e18})
+                   {name: value for name, value in members if isinstance(value, (int, float)) and 0 <= value < 1e18},
+                   {name: value for name, value in members if isinstance(value, bool)})
 
 
 class Recorder:

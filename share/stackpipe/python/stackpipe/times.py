@@ -4,7 +4,7 @@ import subprocess
 from typing import Iterator, Mapping, Sequence
 
 from stackpipe import pipeline
-from stackpipe.messages import say, text_of
+from stackpipe.messages import print_json, say, text_of
 
 #: The times of threads: their facts (stackfold(1)), and their names here.
 _TIMES = {"on-cpu": "CPU", "ready": "ready", "lock": "lock", "io": "I/O", "sleep": "sleep", "page-fault": "page faults",
@@ -21,6 +21,14 @@ def report(tools: pipeline.Tools, named: str, folded: str, root: Sequence[str]) 
         say(line)
 
 
+def print_figures(tools: pipeline.Tools, target: str, named: str, folded: str, root: Sequence[str]) -> None:
+    """Prints the same as JSON.  Times are in seconds, as their facts are, and those of reasons in microseconds, as folded text is."""
+    facts = dict(facts_of(folded))
+    seconds = {key: float(facts[key].removesuffix(" s")) for key in ("elapsed", *_TIMES) if key in facts}
+    print_json({"version": 1, "target": target, "unit": "s", **{key.replace("-", "_"): value for key, value in seconds.items()},
+                "reasons": [{"name": row["name"], "us": row["self"]} for row in rows_of(tools, named, root)], "outputs": tools.written})
+
+
 def facts_of(folded: str) -> Iterator[tuple[str, str]]:
     """Yields the facts at the start of folded text."""
     with open(folded, "rb") as file:
@@ -33,11 +41,16 @@ def facts_of(folded: str) -> Iterator[tuple[str, str]]:
 
 def reasons(tools: pipeline.Tools, named: str, root: Sequence[str]) -> list[str]:
     """Returns what threads waited for longest, each the sum of all its waits: "audit_append: lock 8.300 s"."""
+    return [f"{row['name']} {float(row['self']) / 1e6:.3f} s" for row in rows_of(tools, named, root)]
+
+
+def rows_of(tools: pipeline.Tools, named: str, root: Sequence[str]) -> list[dict]:
+    """Returns the same as lines of stacktop --json."""
     import json  # a recorder starts sooner without it
     stages = [["stackfold", "--annotate", "-q", *root, "--event", "offcpu", named], ["stacktop", "--json", "--top", _REASONS]]
     statuses, text = tools.read(stages, stderr=subprocess.DEVNULL)  # nothing waited
     rows = json.loads(text_of(text))["lines"] if not any(statuses) else []
-    return [f"{row['name']} {float(row['self']) / 1e6:.3f} s" for row in rows if row["self"]]
+    return [row for row in rows if row["self"]]
 
 
 def summary(facts: Mapping[str, str], largest: Sequence[str]) -> list[str]:

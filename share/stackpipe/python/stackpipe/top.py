@@ -18,7 +18,11 @@ PASSED = (
     Option("callers", "", "FN", "show the callers of the function FN"),
     Option("callees", "", "FN", "show the functions that FN calls"),
     Option("tree", "", "", "print a call tree"),
+    Option("by", "", "WHAT", "count by comm, module or thread, not by function", choices=("comm", "module", "thread")),
     Option("hints", "", "", "add advice for well-known functions"),
+    Option("json", "", "", "print JSON"),
+    Option("tsv", "", "", "print tab-separated columns"),
+    Option("markdown", "", "", "print a table for tickets"),
 )
 OPTIONS = (*PASSED, Option("time", "", "FROM,TO", "only what happened in this time: 14:05, +15s, -30s; TO may be left out"), Option("verbose", "v", "", "print the pipelines that run"), HELP, VERSION)
 

@@ -13,7 +13,7 @@ Draw where a program runs, in warm colours, and where it waits, in cold ones.  W
 Ctrl-C ends the recording; the graph is still drawn.
 """
 KEEP = Option("keep", "", "DIR", "keep the stream and folded stacks in the folder DIR")
-OPTIONS = (*targets.OPTIONS, KEEP, outputs.ROOT, outputs.TIME, *outputs.OPTIONS, HELP, VERSION)
+OPTIONS = (*targets.OPTIONS, KEEP, outputs.ROOT, outputs.JSON, outputs.TIME, *outputs.OPTIONS, HELP, VERSION)
 STREAM = "waits.pe"
 STEP = "100ms"  #: of the map of time above the graph
 OWN_FAILURE = 125
@@ -30,6 +30,7 @@ class Request(NamedTuple):
     keep: str = ""  #: the folder to keep files in; empty: keep none
     is_verbose: bool = False
     root: Sequence[str] = ()  #: options of stackfold for the root frames and the part that is drawn
+    prints_json: bool = False
 
 
 def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
@@ -45,7 +46,8 @@ def read_request(line: CommandLine, example: str, otherwise: str = "") -> Reques
     if line.has("keep") and not os.path.isdir(keep):
         raise UsageError(f"--keep: no folder '{keep}'")
     hz = line.last("freq", COMMAND_HZ if target.command else RUNNING_HZ)
-    return Request(target, outputs.read_output(line, otherwise=otherwise), hz, keep, line.has("verbose"), outputs.root_of(line))
+    return Request(target, outputs.read_output(line, otherwise=otherwise), hz, keep, line.has("verbose"), outputs.root_of(line),
+                   line.has("json"))
 
 
 def with_time(request: Request, line: CommandLine, tools: pipeline.Tools) -> Request:
@@ -92,7 +94,7 @@ def has_no_waits(recording: recorder.Recording) -> bool:
 def draw_all_time(request: Request, why: str, tools: pipeline.Tools) -> int:
     """Records running and waiting together, by wall clock, for users without privileges, and writes the output.  Returns the status of
     the command, or our own.  Raises Failure."""
-    if request.keep or request.target.options[:1] == ["-a"]:  # waits are wanted; no other engine records the whole system
+    if request.keep or request.prints_json or request.target.options[:1] == ["-a"]:  # waits are wanted; no other engine records the whole system
         raise Failure(f"not recorded: {why}")
     if not request.output.is_quiet:
         say(f"sampling all time by pe-record --engine ptrace --clock wall, so the graph does not tell running from waiting: {why}")
@@ -140,4 +142,6 @@ def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     is_written = outputs.write_from(tools, output, named, stages_of, copy=("pe-symbolize", "-q", *time) if time else ("cat",))
     if is_written and not output.is_quiet:
         times.report(tools, named, folded, request.root)
+    if is_written and request.prints_json:
+        times.print_figures(tools, request.target.title, named, folded, request.root)
     return is_written

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from stackpipe import files, pipeline
 from stackpipe.runs import modes
-from stackpipe.messages import Failure, UsageError, bytes_of, print_out, printable, printable_lines, say_lines, text_of
+from stackpipe.messages import Failure, UsageError, bytes_of, print_out, printable, printable_lines, say, say_lines, text_of
 from stackpipe.runs.profile_run import Settings, need, path_of, words_of
 from stackpipe.runs.report import list_functions, show
 from stackpipe.runs.store import Run, find_run, must_count_alike
@@ -80,8 +80,11 @@ def run_diff(settings: Settings, tools: pipeline.Tools) -> int:
     path = settings.svg or after.path(f"diff-{before.name}.svg")
     if tools.pipe([["flamediff", *options, "-o", path, *sides.arguments()]]) != [0]:
         raise Failure(f"{path}: not written")
-    show(tools, ["flamediff", "--text", *options, "--top", str(settings.top), *sides.arguments()])
-    print_out(f"\n{path}\n")
+    show(tools, ["flamediff", "--text", *settings.table, *options, "--top", str(settings.top), *sides.arguments()])
+    if settings.table:
+        say(f"wrote {path}")
+    else:
+        print_out(f"\n{path}\n")
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Sequence
 
 from stackpipe import options, pipeline
 from stackpipe.command import print_help, print_version
-from stackpipe.messages import Failure, UsageError, print_out
+from stackpipe.messages import Failure, UsageError, print_json, print_out
 from stackpipe.options import HELP, VERSION, Option
 
 NAME = "profile_run"
@@ -48,6 +48,8 @@ OPTIONS = (
     Option("after", "", "RUN", "diff: the second run (default latest)"),
     Option("time", "", "FROM,TO", "show, flamegraph: only what happened between two times: 14:05,14:10 or +5s, or -30s"),
     Option("top", "n", "N", "rows of tables (default 20)"),
+    Option("json", "", "", "list, show, diff: print JSON"),
+    Option("markdown", "", "", "show, diff: print a table for tickets"),
     Option("svg", "", "FILE", "the flame graph to write"),
     Option("work", "", "REGEX", "capture, ci: find the amount of work in the program's output, to compare the cost per unit"),
     Option("runs", "", "N", "ci: record N runs of each side, in turn (default 5)"),
@@ -73,7 +75,7 @@ OPTIONS = (
     VERSION,
 )
 #: Options that only some commands have.
-ONLY_WITH = {"work": ("capture", "ci"), "no-strip": ("ci", "diff", "trend"), "runs": ("ci",), "shares": ("ci",), "baseline-workload": ("ci",),
+ONLY_WITH = {"json": ("list", "analyze", "diff"), "markdown": ("analyze", "diff"), "work": ("capture", "ci"), "no-strip": ("ci", "diff", "trend"), "runs": ("ci",), "shares": ("ci",), "baseline-workload": ("ci",),
              "freq": ("capture", "ci", "watch"), "time": ("analyze", "flamegraph"), **dict.fromkeys(("interval", "keep", "keep-size", "limit", "alert", "push", "push-name", "push-label", "push-tenant",
                               "token-file", "ca-file", "spool-size", "insecure-http"), ("watch",))}
 _COUNT = "0|[1-9][0-9]{0,8}"
@@ -117,6 +119,11 @@ class Settings(NamedTuple):
     def top(self) -> int:
         """The number of functions to report."""
         return int(self.line.last("top", "20"))
+
+    @property
+    def table(self) -> list[str]:
+        """The options of stacktop and flamediff for the form of a table."""
+        return [f"--{name}" for name in ("json", "markdown") if self.line.has(name)]
 
     @property
     def pid(self) -> str:
@@ -211,7 +218,11 @@ def run_list(settings: Settings, tools: pipeline.Tools) -> int:
     """Prints a table of all runs."""
     from stackpipe.runs import store
 
-    print_out(store.table_of(store.read_runs(settings.output, with_broken=True)))
+    runs = store.read_runs(settings.output, with_broken=True)
+    if settings.line.has("json"):
+        print_json({"version": 1, "runs": [store.members_of(run) for run in runs]})
+    else:
+        print_out(store.table_of(runs))
     store.print_drafts(settings.output)
     return 0
 

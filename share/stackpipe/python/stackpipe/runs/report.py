@@ -109,7 +109,9 @@ def run_analyze(settings: Settings, tools: pipeline.Tools) -> int:
     run = find_run(settings.output, settings.line.last("run", "latest"), "--run")
     width = [] if os.isatty(1) else ["--columns", str(_COLUMNS)]  # stacktop uses the terminal's own width
     with chosen_stacks(settings, run, tools) as stacks:
-        show(tools, ["stacktop", *width, "-n", str(settings.top), "--hints", "--", stacks])
+        show(tools, ["stacktop", *width, *settings.table, "-n", str(settings.top), "--hints", "--", stacks])
+        if settings.table:
+            return 0
         print_out("\n")
         show(tools, ["stacktop", *width, "--tree", "--self", "-n", str(min(settings.top, 5)), "--percent-limit", "1", "--max-depth", "8",
                      "--", stacks])

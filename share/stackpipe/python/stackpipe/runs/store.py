@@ -181,6 +181,15 @@ def table_of(runs: list[Run]) -> str:
     return text
 
 
+def members_of(run: Run) -> dict:
+    """Returns what a program may want to know of a run."""
+    known = {"name": printable(run.name), "folder": printable(run.folder)}
+    if problem := run.why_broken():
+        return {**known, "broken": problem}
+    return {**known, "mode": run.text("mode"), "unit": run.unit, "workload": run.text("workload"),
+            **{name: run.number(name) for name in ("samples", "lost", "seconds")}}
+
+
 def print_drafts(output: str) -> None:
     """Reports unfinished captures, if any."""
     try:
