@@ -258,10 +258,17 @@ BOOST_AUTO_TEST_CASE(periods_of_a_clock_are_called_nanoseconds) {
   const std::string text = "prog 12/34 [000] 1.0: 4000000 cpu-clock:u: \n\t1f a (/x)\n\n";
   const auto r = stackfold({}, text);
   BOOST_TEST(r.out == "prog;a 4000000\n");
-  BOOST_TEST(
-      r.err ==
-      "stackfold: stdin: the counts are ns of cpu-clock:u (count samples: stackfold --weight "
-      "samples; name the unit: flamesvg --countname ns)\n");
+  BOOST_TEST(r.err ==
+             "stackfold: stdin: 4,000,000 ns of cpu-clock:u in 1 sample (count samples: stackfold "
+             "--weight "
+             "samples; name the unit: flamesvg --countname ns)\n");
+  const pe::testing::TempDir dir;
+  const std::string file = dir.file("script", text + text);
+  const auto twice = stackfold({file, file});
+  BOOST_TEST(twice.out == "prog;a 16000000\n");
+  BOOST_TEST(twice.err.find("script: 8,000,000 ns of cpu-clock:u in 2 samples (") !=
+             twice.err.npos);
+  BOOST_TEST(twice.err.find("16,000,000") == twice.err.npos);
   BOOST_TEST(stackfold({"--annotate"}, text).out == "# unit: ns\nprog;a 4000000\n");
   const auto samples = stackfold({"--weight", "samples"}, text);
   BOOST_TEST(samples.out == "prog;a 1\n");

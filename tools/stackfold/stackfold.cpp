@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "folded/facts.h"
 #include "folded/folded_reader.h"
+#include "painting/numbers.h"
 #include "stackfold/exports/choice.h"
 #include "stackfold/exports/stream_profile.h"
 #include "stackfold/formats/format.h"
@@ -174,17 +175,28 @@ bool take_stream(Input& input, const fold::Options& options, Taken& taken, Io& i
   return report_stream(report, input, options, io);
 }
 
-/// Reports the unit of the counts of a text, and keeps it as a fact.
-void take_unit(const fold::TextReport& report, const Input& input, const fold::Options& options,
-               Taken& taken, const Io& io) {
+/// Returns the sum of the counts so far.
+folded::Count sum_of(const folded::FoldedCounts& counts) {
+  folded::Count sum;
+  for (const folded::Count& count : counts.counts())
+    static_cast<void>(sum.add(count));
+  return sum;
+}
+
+/// Reports the unit of the counts of a text, and keeps it as a fact.  `before`: the sum of the
+/// counts before this input.
+void take_unit(const fold::TextReport& report, const Input& input, folded::Count before,
+               const fold::Options& options, Taken& taken, const Io& io) {
   if (report.unit.empty() || options.is_perl)
     return;
   folded::append_fact(taken.facts, "unit", report.unit);
   if (!options.with_facts)
-    io.note(
-        fmt::format("{}: the counts are {} of {} (count samples: stackfold --weight samples; "
-                    "name the unit: flamesvg --countname {})",
-                    input.name(), report.unit, report.folded_event, report.unit));
+    io.note(fmt::format(
+        "{}: {} {} of {} in {} (count samples: stackfold --weight samples; name the "
+        "unit: flamesvg --countname {})",
+        input.name(),
+        painting::grouped_count({.whole = sum_of(taken.counts).whole - before.whole}, 1),
+        report.unit, report.folded_event, plural(report.samples, "sample"), report.unit));
 }
 
 /// Folds text.  False if it was damaged, or has no stack in the format or of the requested event.
@@ -193,11 +205,12 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
                Taken& taken, const Io& io) {
   Input& input = inputs.front();
   const bool is_empty = input.peek(1).empty();
+  const folded::Count before = sum_of(taken.counts);
   const fold::TextReport report = inputs.size() > 1
                                       ? format.fold_as_perl(inputs, options, taken.counts)
                                       : format.fold(input, options, taken.counts);
   taken.facts = report.facts;
-  take_unit(report, input, options, taken, io);
+  take_unit(report, input, before, options, taken, io);
   if (report_timeless(report, report.samples, input, options, io))
     return false;
   std::string left_out;
