@@ -61,15 +61,15 @@ class Outputs(unittest.TestCase):
         first, second = read(), read()
         with mock.patch.object(outputs.pipeline, "draw", side_effect=lambda tools, path, *_: self.made(path, path.encode()) and 0), \
                 mock.patch.object(outputs, "say"):
-            self.assertTrue(outputs.write(mock.Mock(written=[]), first, []))
-            self.assertTrue(outputs.write(mock.Mock(written=[]), second, []))
+            self.assertTrue(outputs.write(mock.Mock(written=[], is_short=False), first, []))
+            self.assertTrue(outputs.write(mock.Mock(written=[], is_short=False), second, []))
         with open("flamegraph.svg", "rb") as one, open("flamegraph-2.svg", "rb") as two:
             self.assertEqual((one.read(), two.read()), (b"flamegraph.svg", b"flamegraph-2.svg"))
 
     def test_a_failure_leaves_no_file_of_a_chosen_name(self):
         for result in (1, 2):
             with mock.patch.object(outputs.pipeline, "draw", return_value=result), contextlib.suppress(Failure):
-                self.assertFalse(outputs.write(None, read(), []))
+                self.assertFalse(outputs.write(mock.Mock(is_short=False), read(), []))
         self.assertEqual(os.listdir(), [])
 
     def test_root_frames_are_those_of_stackfold(self):

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 cd "$dir" || exit 1
 sp() { "$PE_SCRIPTS/stackpipe" "$@" >out 2>err; status=$?; }
-wrote() { grep -qx "stackpipe: wrote $1" err || fail "not written: $1: $(cat err)"; }
+wrote() { grep -qxE "stackpipe: wrote (.*, )?$1(,.*)?" err || fail "not written: $1: $(cat err)"; }
 
 # A command, with and without "--": its own options, output and status are its own.
 sp record -F 499 -- "$PE_WORKLOAD" shares 1
@@ -22,6 +22,11 @@ grep -q "^stackpipe: pe-symbolize .* | stackfold --annotate --every 100ms | flam
 sp record -q -- "$PE_WORKLOAD" shares 0.2
 expect 'quiet' '' "$(cat out err)"
 
+# Without -v, one recording is three lines at most; -v has all of them.
+for command in record heap; do
+  sp $command -o three.svg -- ls /
+  [ "$(wc -l <err)" -le 3 ] || fail "$command: more than three lines: $(cat err)"
+done
 # The command gets the user's environment.
 # shellcheck disable=SC2016 # of that shell
 sp heap -q -- sh -c 'test -z "${STACKPIPE_OPTIONS-}"'; expect 'a variable of ours' 0 $status
@@ -72,7 +77,7 @@ done
 for command in record waits heap; do
   # shellcheck disable=SC2016 # the program is to expand it
   sp $command -o crash.folded sh -c '"$0" shares 0.3; kill -SEGV $$' "$PE_WORKLOAD" -o x.svg; expect "$command: a crash" 139 $status
-  expect "$command: its signal" 1 "$(grep -cE "^(stackpipe|pe-record|malloctrace): 'sh' killed by signal 11 \(SIGSEGV\)\$" err)"
+  expect "$command: its signal" 1 "$(grep -cE "^(stackpipe|pe-record|malloctrace): 'sh' killed by signal 11 \(SIGSEGV\)( \([0-9]+ more notes?: -v\))?\$" err)"
   grep -qx "stackpipe: '-o x.svg' was passed to sh; put options of stackpipe before the command" err || fail "$command: $(cat err)"
 done
 # Lines of a script are shown on request.
@@ -138,7 +143,7 @@ kill $target
 # Memory: the peak, the leaks and the allocations of one run.
 sp heap -o heap.svg -- ls
 for part in '' -allocations; do
-  wrote "heap$part.svg: .*"
+  wrote "heap$part.svg \(.*\)"
   xmllint --noout "heap$part.svg" || fail "heap$part: not well-formed"
 done
 # A part without bytes has no file, whatever the form.
@@ -188,7 +193,7 @@ sp draw -o one.pe one.pe; expect 'draw: a profile over itself' 2 $status
 sp draw -o x.pe one.html; expect 'draw: a stream from a flame graph' 2 $status
 sp draw --root tree one.html; expect 'draw: --root of a flame graph' 2 $status
 sp draw heap.pe; expect "draw a heap: $(cat err)" 0 $status
-number=$(sed -n 's/.*wrote flamegraph-\([0-9]*\).svg: memory at the peak$/\1/p' err)
+number=$(sed -n 's/.*wrote flamegraph-\([0-9]*\).svg (memory at the peak), .*/\1/p' err)
 [ -s "flamegraph-$number-leaks.svg" ] || fail "draw a heap: $(cat err)"
 # A program is no profile.
 sp top "$PE_WORKLOAD"; expect 'a program as a profile' 1 $status

@@ -30,7 +30,7 @@ grep -Eqx 'stackpipe: not recorded: perf_event_paranoid is 2; need 0 or CAP_PERF
   fail "waits of the whole system: $(cat "$dir/err")"
 # With stacks of waits, the graph tells running from waiting.
 echo 1 >/proc/sys/kernel/perf_event_paranoid
-waits -o "$dir/w/both.folded" -- sleep 0.5; expect 'waits at 1: status' 0 $?
+waits -v -o "$dir/w/both.folded" -- sleep 0.5; expect 'waits at 1: status' 0 $?
 grep -q '^pe-record: the time for which woken threads waited for a CPU is part of their waits: record as root, or with CAP_PERFMON' "$dir/err" ||
   fail "waits at 1: $(cat "$dir/err")"
 at_least 'waits at 1: microseconds waiting' 400000 "$(awk '/^sleep;.*nanosleep.*;\[(sleep|other wait)\]_\[o\] / { n += $NF } END { print n + 0 }' "$dir/w/both.folded")"

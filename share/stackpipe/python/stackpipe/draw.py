@@ -1,7 +1,7 @@
 """stackpipe draw: draws a profile that was recorded before, as the command that recorded it does, or writes it in another form."""
 from typing import Sequence
 
-from stackpipe import files, heap, inputs, outputs, pipeline
+from stackpipe import files, heap, inputs, outputs, pipeline, short
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError
 from stackpipe.options import HELP, VERSION, CommandLine, Option
@@ -41,7 +41,8 @@ def main(arguments: Sequence[str], tools: pipeline.Tools) -> int:
         return draw_heap(line, path, tools)
     output = outputs.read_output(line)
     outputs.must_differ(output, [path])
-    is_written = draw_stream(line, path, output, tools) if inputs.is_stream(path) else draw_other(line, path, output, tools)
+    with short.lines(tools, not line.has("verbose") and not output.is_quiet):
+        is_written = draw_stream(line, path, output, tools) if inputs.is_stream(path) else draw_other(line, path, output, tools)
     if not is_written:
         raise Failure(f"{output.path}: not written: there is nothing to draw in {names[0]}")
     return 0
@@ -57,7 +58,9 @@ def draw_heap(line: CommandLine, path: str, tools: pipeline.Tools) -> int:
         outputs.must_differ(output, [path])
     work = files.temporary_folder()
     try:
-        if not heap.write_parts(parts, path, work, {}, [], tools):
+        with short.lines(tools, not line.has("verbose") and not parts[0][1].is_quiet):
+            is_written = heap.write_parts(parts, path, work, {}, [], tools)
+        if not is_written:
             raise Failure(f"{path}: no allocation in it")
         return 0
     finally:

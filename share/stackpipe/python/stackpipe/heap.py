@@ -3,7 +3,7 @@ allocations, each as one flame graph."""
 import os
 from typing import Mapping, NamedTuple, Sequence
 
-from stackpipe import files, outputs, pipeline, recorder, targets
+from stackpipe import files, outputs, pipeline, recorder, short, targets
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, print_json, printable, say
 from stackpipe.options import HELP, VERSION, CommandLine
@@ -61,21 +61,27 @@ def record_and_draw(target: targets.Target, parts: Sequence[tuple[str, outputs.O
         tools.find(tool)
     work = files.temporary_folder()
     try:
-        stream = os.path.join(work, "heap.pe")
-        recording = trace(target, stream, parts[0][1], tools)
-        status = 0 if recording.is_over_time else recording.status
-        if not os.path.exists(stream) or os.path.getsize(stream) == 0:
-            return status or OWN_FAILURE
-        with outputs.keeping(work, [os.path.basename(stream)], f"stackfold --annotate --event {PARTS[''].event}"):
-            figures = recording.summaries[0].figures
-            is_written = write_parts(parts, stream, work, figures, ["--title", printable(target.title)], tools)
-            if prints_json:
-                print_json({"version": 1, "unit": "bytes", "target": target.title, "status": status,
-                            **{name: int(figures.get(name, 0)) for name in _FIGURES},
-                            "is_estimated": recording.summaries[0].flags.get("is_estimated", False), "outputs": tools.written})
-        return status if is_written else status or OWN_FAILURE
+        with short.lines(tools, not tools.shows_stages and not parts[0][1].is_quiet):
+            return record_in(work, target, parts, tools, prints_json)
     finally:
         files.remove_folder(work)
+
+
+def record_in(work: str, target: targets.Target, parts: Sequence[tuple[str, outputs.Output]], tools: pipeline.Tools, prints_json: bool) -> int:
+    """The same, in the folder `work`."""
+    stream = os.path.join(work, "heap.pe")
+    recording = trace(target, stream, parts[0][1], tools)
+    status = 0 if recording.is_over_time else recording.status
+    if not os.path.exists(stream) or os.path.getsize(stream) == 0:
+        return status or OWN_FAILURE
+    with outputs.keeping(work, [os.path.basename(stream)], f"stackfold --annotate --event {PARTS[''].event}"):
+        figures = recording.summaries[0].figures
+        is_written = write_parts(parts, stream, work, figures, ["--title", printable(target.title)], tools)
+        if prints_json:
+            print_json({"version": 1, "unit": "bytes", "target": target.title, "status": status,
+                        **{name: int(figures.get(name, 0)) for name in _FIGURES},
+                        "is_estimated": recording.summaries[0].flags.get("is_estimated", False), "outputs": tools.written})
+    return status if is_written else status or OWN_FAILURE
 
 
 def write_parts(parts: Sequence[tuple[str, outputs.Output]], stream: str, work: str, figures: Mapping[str, float], look: Sequence[str],
@@ -84,9 +90,11 @@ def write_parts(parts: Sequence[tuple[str, outputs.Output]], stream: str, work: 
     there was anything to write.  Raises Failure."""
     named = os.path.join(work, "named.pe")
     first = parts[0][1]
-    with files.create(named) as file:
-        if tools.pipe([["pe-symbolize", *(["-q"] if first.is_quiet else []), stream]], stdout=file) != [0]:
-            raise Failure(f"{first.path}: not written")
+    with files.scratch() as said:
+        has_failed = bool(pipeline.draw(tools, named, [["pe-symbolize", *(["-q"] if first.is_quiet else []), stream]], said))
+        outputs.forward(tools, said, not first.is_quiet or has_failed, is_failure=has_failed)
+    if has_failed:
+        raise Failure(f"{first.path}: not written")
     return any([write_part(PARTS[part], output._replace(opens=output.opens and not part), named, look, tools)
                 if output.form == "pe" or figures.get(PARTS[part].figure) != 0 else report_empty(PARTS[part], output)
                 for part, output in parts])
@@ -97,7 +105,7 @@ def trace(target: targets.Target, stream: str, output: outputs.Output, tools: pi
     recorder.announce(target, output)
     limit = [] if target.command else target.limit
     command = ["malloctrace", *(["-q"] if output.is_quiet else []), *limit, "-o", stream]
-    return recorder.run(tools, command, target, output, is_timed=not target.command)
+    return recorder.run_short(tools, command, target, output, is_timed=not target.command)
 
 
 def write_part(part: Part, output: outputs.Output, named: str, more: Sequence[str], tools: pipeline.Tools) -> bool:

@@ -276,7 +276,7 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
     try:
         with files.scratch() as said:
             result = pipeline.draw(tools, path, stages, said)
-            forward(said, is_needed=result == 1 or (not is_told and (result == 0 or explains_nothing) and not output.is_quiet))
+            forward(tools, said, is_failure=result == 1, is_needed=result == 1 or (not is_told and (result == 0 or explains_nothing) and not output.is_quiet))
     finally:
         if result and not output.is_named:
             os.unlink(path)
@@ -284,7 +284,9 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
         raise Failure(f"{path}: not written")
     if result == 0:
         tools.written.append(path)
-    if result == 0 and not output.is_quiet:
+    if result == 0 and tools.is_short:
+        tools.told.append(f"{path}{what and f' ({what})'}")
+    elif result == 0 and not output.is_quiet:
         say(f"wrote {path}{what and f': {what}'}")
     if result == 0 and output.opens and not files.is_written_in_place(path):
         show(path)
@@ -302,7 +304,7 @@ def write_all(tools: pipeline.Tools, output: Output, symbolize: Sequence[str], s
         named = os.path.join(work, "named.pe")
         with files.scratch() as said:
             result = pipeline.draw(tools, named, [symbolize], said)
-            forward(said, is_needed=bool(result) or not output.is_quiet)
+            forward(tools, said, is_needed=bool(result) or not output.is_quiet, is_failure=bool(result))
         if result:
             raise Failure(f"{output.path}: not written")
         return write_from(tools, output, named, stages_of, explains_nothing, copy)
@@ -341,11 +343,14 @@ def keeping(folder: str, streams: Sequence[str], fold: str = "stackfold --annota
         raise
 
 
-def forward(said: BinaryIO, is_needed: bool) -> None:
+def forward(tools: pipeline.Tools, said: BinaryIO, is_needed: bool, is_failure: bool = False) -> None:
     """Prints the messages of tools that a file has collected, if they are needed."""
     said.seek(0)
-    if is_needed:
-        say_lines(once(text_of(said.read()).splitlines(keepends=True)))
+    text = text_of(said.read())
+    if tools.is_short and not is_failure:
+        tools.notes += text.splitlines(keepends=True) if is_needed else []
+    elif is_needed:
+        say_lines(once(text.splitlines(keepends=True)))
 
 
 def once(lines: Sequence[str]) -> str:

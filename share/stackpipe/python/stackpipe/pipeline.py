@@ -34,6 +34,9 @@ class Tools:
         self.shows_stages = False  #: show() prints
         self.hears_keys = True  #: Ctrl-C reaches the tools that are started
         self.written: list[str] = []  #: the outputs so far
+        self.is_short = False  #: notes and outputs are kept, for short.lines()
+        self.notes: list[str] = []
+        self.told: list[str] = []  #: the outputs, with what they are
         self.options: Sequence[str] = ()  #: those of the command that the user has typed; advice of recorders names no others
         path = self.users.get("PATH", os.defpath)
         build = os.path.join(here, "../build/tools")

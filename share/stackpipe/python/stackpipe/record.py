@@ -3,7 +3,7 @@ import os
 import shlex
 from typing import NamedTuple, Sequence
 
-from stackpipe import files, outputs, pipeline, recorder, targets, times
+from stackpipe import files, outputs, pipeline, recorder, short, targets, times
 from stackpipe.command import read_options
 from stackpipe.messages import Failure, UsageError, printable, say
 from stackpipe.options import HELP, VERSION, Option
@@ -82,17 +82,23 @@ def record(request: Request, tools: pipeline.Tools) -> int:
     work = files.temporary_folder()
     try:
         tools.shows_stages = request.is_verbose
-        stream = os.path.join(work, "raw.pe")
-        recorder.announce(request.target, request.output)
-        recording = run(request, stream, tools)
-        status = recording.status
-        if status and not request.target.command and status != _USAGE:
-            status = OWN_FAILURE  # the recorder failed: no program has a status
-        if not os.path.exists(stream) or os.path.getsize(stream) == 0:
-            return status or OWN_FAILURE
-        return write(request, work, stream, recording._replace(status=status), tools)
+        with short.lines(tools, not request.is_verbose and not request.output.is_quiet):
+            return record_in(request, work, tools)
     finally:
         files.remove_folder(work)
+
+
+def record_in(request: Request, work: str, tools: pipeline.Tools) -> int:
+    """Records into the folder `work`, and writes the output.  Returns the status of the command, or our own."""
+    stream = os.path.join(work, "raw.pe")
+    recorder.announce(request.target, request.output)
+    recording = run(request, stream, tools)
+    status = recording.status
+    if status and not request.target.command and status != _USAGE:
+        status = OWN_FAILURE  # the recorder failed: no program has a status
+    if not os.path.exists(stream) or os.path.getsize(stream) == 0:
+        return status or OWN_FAILURE
+    return write(request, work, stream, recording._replace(status=status), tools)
 
 
 def run(request: Request, stream: str, tools: pipeline.Tools) -> recorder.Recording:
@@ -100,7 +106,7 @@ def run(request: Request, stream: str, tools: pipeline.Tools) -> recorder.Record
     output = request.output
     words = ["pe-record", "--engine", request.engine or "best", *request.rate, *(["-e", request.event] if request.event else []),
              *(["--span", request.span] if request.span else []), *request.target.limit, *(["-q"] if output.is_quiet else ["-v"] if request.is_verbose else [])]
-    return recorder.run(tools, [*words, "-o", stream], request.target, output)
+    return recorder.run_short(tools, [*words, "-o", stream], request.target, output)
 
 
 def stages(request: Request, output: outputs.Output) -> tuple[list[str], list[str]]:
@@ -154,7 +160,7 @@ def write_elapsed(request: Request, work: str, stream: str, tools: pipeline.Tool
     output = request.output
     with files.scratch() as said:
         has_failed = pipeline.draw(tools, named, [symbolizing(request, stream)], said)
-        outputs.forward(said, not output.is_quiet or bool(has_failed))
+        outputs.forward(tools, said, not output.is_quiet or bool(has_failed), is_failure=bool(has_failed))
     if has_failed:
         raise Failure(f"{output.path}: not written")
     is_written = outputs.write_from(tools, output, named, lambda each: stages_for(request, each), copy=("pe-symbolize", "-q", *request.time) if request.time else ("cat",))

@@ -3,10 +3,11 @@ import functools
 import os
 import signal
 import subprocess
+import time
 from typing import Mapping, NamedTuple, Sequence
 
-from stackpipe import outputs, pipeline, targets
-from stackpipe.messages import Failure, say
+from stackpipe import files, outputs, pipeline, targets
+from stackpipe.messages import Failure, program_name, say, say_lines, text_of, write_all
 
 _PIPE_BYTES = 65536
 
@@ -90,6 +91,30 @@ class Recording(NamedTuple):
     is_over_time: bool = False  #: the command was interrupted for that
 
 
+def run_short(tools: pipeline.Tools, words: Sequence[str], target: targets.Target, output: outputs.Output, **more) -> Recording:
+    """As run().  If messages are kept (short.lines()), prints only the closing line of a recording, and keeps the others.  Those of a
+    failure are printed."""
+    if not tools.is_short:
+        return run(tools, words, target, output, **more)
+    with files.scratch() as said, pipeline.separate_messages(tools):
+        recording = run(tools, words, target, output, stderr=said, **more)
+        said.seek(0)
+        text = text_of(said.read())
+    tell(tools, recording, text or recording.summaries[0].failure)  # a full disk has no room for what is said
+    return recording
+
+
+def tell(tools: pipeline.Tools, recording: Recording, text: str) -> None:
+    """Prints the messages of a recorder; if they are kept, only the closing line of a recording."""
+    lines = text.splitlines(keepends=True)
+    notes = recording.summaries[0].without_text(lines)
+    if not tools.is_short or not recording.summaries[0].is_whole or len(notes) == len(lines):
+        say_lines(text)
+    else:
+        say_lines("".join(line for line in lines if line not in notes))
+        tools.notes += notes
+
+
 def start(tools: pipeline.Tools, command: Sequence[str], *, as_user: bool = False, descriptors: Sequence[int] = (), **more) -> Recorder:
     """Starts a recorder.  It ends with us if we are killed, and gives neither the variable nor the pipe to its command.  It also gets
     these descriptors."""
@@ -126,6 +151,21 @@ def announce(target: targets.Target, output: outputs.Output) -> None:
         say(f"recording {target.title} until Ctrl-C (or give -d SECONDS)")
 
 
+def wait_visibly(process: subprocess.Popen, is_shown: bool) -> int:
+    """Waits for a recorder whose messages are kept, and returns its status.  `is_shown`: shows the time on the terminal."""
+    started, shown = time.monotonic(), False
+    while is_shown:
+        try:
+            process.wait(1)
+            break
+        except subprocess.TimeoutExpired:
+            write_all(2, f"\r\033[K{program_name()}: {time.monotonic() - started:.0f} s".encode())
+            shown = True
+    if shown:
+        write_all(2, b"\r\033[K")
+    return pipeline.wait_for(process)
+
+
 def run(tools: pipeline.Tools, words: Sequence[str], target: targets.Target, output: outputs.Output, is_timed: bool = True,
         **more) -> Recording:
     """Runs a recorder until the target ends, the time is over, or Ctrl-C is typed.  One that is not `is_timed` knows no time limit,
@@ -144,7 +184,7 @@ def run(tools: pipeline.Tools, words: Sequence[str], target: targets.Target, out
         except subprocess.TimeoutExpired:
             is_over = True
             recorder.process.send_signal(signal.SIGINT)
-    status = pipeline.wait_for(recorder.process)
+    status = wait_visibly(recorder.process, not target.command and tools.is_short and os.isatty(2))
     pipeline.stop_listening(tools)
     if recorder.process.returncode == -signal.SIGKILL:
         say(f"{words[0]} was killed (SIGKILL), perhaps by the kernel for lack of memory: the recording is cut off")

@@ -2,9 +2,9 @@
 import os
 from typing import NamedTuple, Sequence
 
-from stackpipe import files, outputs, pipeline, record as cpu_time, recorder, targets, times
+from stackpipe import files, outputs, pipeline, record as cpu_time, recorder, short, targets, times
 from stackpipe.command import read_options
-from stackpipe.messages import Failure, UsageError, printable, say, say_lines, text_of
+from stackpipe.messages import Failure, UsageError, printable, say, text_of
 from stackpipe.options import HELP, VERSION, CommandLine, Option
 
 NAME = "stackpipe"
@@ -66,11 +66,12 @@ def draw(request: Request, tools: pipeline.Tools) -> int:
             request = request._replace(keep=files.open_folder(request.keep))
         work = files.temporary_folder(request.keep, ".hotcold-") if request.keep else files.temporary_folder()
         recorder.announce(request.target, request.output)
-        recording, said = record(request, os.path.join(work, STREAM), tools)
-        if has_no_waits(recording):
-            return draw_all_time(request, recording.summaries[0].texts.get("text", "").removeprefix("pe-record: "), tools)
-        say_lines(said or recording.summaries[0].failure)  # a full disk has no room for what is said
-        return write(request, work, recording, tools)
+        with short.lines(tools, not request.is_verbose and not request.output.is_quiet):
+            recording, said = record(request, os.path.join(work, STREAM), tools)
+            if not has_no_waits(recording):
+                recorder.tell(tools, recording, said or recording.summaries[0].failure)  # a full disk has no room for what is said
+                return write(request, work, recording, tools)
+        return draw_all_time(request, recording.summaries[0].texts.get("text", "").removeprefix("pe-record: "), tools)
     finally:
         if work:
             files.remove_folder(work)
@@ -127,7 +128,7 @@ def write_stacks(request: Request, work: str, tools: pipeline.Tools) -> bool:
     with files.scratch() as said:
         has_failed = any(pipeline.draw(tools, path, [stage], said) for path, stage in (
             (named, ["pe-symbolize", stream]), (folded, [*fold, named])))
-        outputs.forward(said, not output.is_quiet or has_failed)
+        outputs.forward(tools, said, not output.is_quiet or has_failed, is_failure=has_failed)
     if has_failed:
         raise Failure(f"{output.path}: not written")
     # The messages about the stream have been printed.
