@@ -47,6 +47,7 @@ std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLook
   page.begin();
   std::string start;
   std::string count;
+  const double usable_width = style.geometry.usable_width();
   for (const Box& box : layout.boxes) {
     const Rgb fill = looks.color(box.node);
     if (page.is_narrow(box.left, box.right)) {
@@ -65,9 +66,13 @@ std::uint64_t write_page(const Layout& layout, const PageStyle& style, FrameLook
     append_count(start, box.start);
     count.clear();
     append_count(count, box.count);
+    const bool has_share = looks.shows_shares() && box.node != kRoot;
+    const std::string share =
+        has_share ? fmt::format("{:.1f}%", 100 * (box.right - box.left) / usable_width) : "";
     page.frame({.name = box.node == kRoot ? "all" : looks.name(box.node),
                 .detail = detail,
                 .label_end = repeated,
+                .share = share,
                 .fill = fill,
                 .depth = box.depth,
                 .left = box.left,

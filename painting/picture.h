@@ -33,6 +33,8 @@ class FrameLooks {
   /// How many frames of direct recursion the node represents.
   [[nodiscard]] virtual std::uint32_t repeats(NodeId /*node*/) const { return 1; }
   /// Whether the function was gone when the function that it called ran.
+  /// Do the labels of wide boxes have their shares of the whole width?
+  [[nodiscard]] virtual bool shows_shares() const { return false; }
   [[nodiscard]] virtual bool is_tail_call(NodeId /*node*/) const { return false; }
   /// The text in brackets after the name: "1,234 samples, 12.34%".
   [[nodiscard]] virtual std::string detail(const Box& box) const = 0;

@@ -348,12 +348,14 @@ void PageWriter::open_group(const Frame& frame) {
 
 void PageWriter::frame(const Frame& frame) {
   open_group(frame);
-  if (frame.label_end.empty())
-    box(frame.depth, frame.left, frame.right, frame.fill,
-        frame.depth > 0 || style_.labels_root ? frame.name : "");
-  else
-    box(frame.depth, frame.left, frame.right, frame.fill,
-        std::string(frame.name).append(frame.label_end));
+  std::string label(frame.depth > 0 || style_.labels_root ? frame.name : "");
+  label += frame.label_end;
+  if (!frame.share.empty()) {
+    const std::string whole = fmt::format("{} \u00b7 {}", label, frame.share);
+    if (fitted_label(whole, frame.right - frame.left, style_.geometry) == whole)
+      label = whole;
+  }
+  box(frame.depth, frame.left, frame.right, frame.fill, label);
   text_ += frame.extra != nullptr && !frame.extra->link.empty() ? "</g></a>\n" : "</g>\n";
   out_.write(text_);
   text_.clear();

@@ -75,6 +75,7 @@ struct Frame {
   std::string_view name;         ///< untrusted bytes
   std::string_view detail;       ///< "1,234 samples, 12.34%"
   std::string_view label_end{};  ///< follows the name in the label only
+  std::string_view share{};      ///< the same, if the label has room for all of it
   Rgb fill{};
   std::uint32_t depth = 0;
   double left = 0, right = 0;     ///< edges, in pixels

@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(recursion_is_folded_on_request) {
              "main (400 samples, 100.00%) at 10.0 wide 1180.0\n"
              "f (400 samples, 100.00%; recursion \u00d73) at 10.0 wide 1180.0\n"
              "g (300 samples, 75.00%) at 305.0 wide 885.0\n");
-  BOOST_TEST(contains(r.out, ">f \u00d73</text>"));
+  BOOST_TEST(contains(r.out, ">f \u00d73 \u00b7 100.0%</text>"));
   BOOST_TEST(flamesvg({"--fold-recursion", "--flamechart"}, "a 1\n").status == 2);
 }
 
@@ -403,6 +403,16 @@ BOOST_AUTO_TEST_CASE(options_are_checked) {
   refused({"--colors", "neon"},
           "--colors: not one of hot, mem, io, wakeup, chain, java, js, perl, red, green, blue, "
           "aqua, yellow, purple, orange, kind, colorblind, hotcold, warm: 'neon'");
+}
+
+BOOST_AUTO_TEST_CASE(wide_boxes_show_their_shares_without_the_script) {
+  const std::string folded = "main;wide 900\nmain;a_name_that_only_just_fits 99\nmain;x 1\n";
+  const std::string page = flamesvg({"--width", "900"}, folded).out;
+  BOOST_TEST(contains(page, ">main \u00b7 100.0%</text>"));
+  BOOST_TEST(contains(page, ">wide \u00b7 90.0%</text>"));
+  BOOST_TEST(contains(page, ">a_name_tha..</text>"));
+  BOOST_TEST(contains(page, ">all</text>"));
+  BOOST_TEST(!contains(flamesvg({"--compat"}, folded).out, "\u00b7"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -122,18 +122,25 @@ void read_operands(const CommandLine& line, Options& options) {
     throw UsageError("-: standard input can be read only once");
 }
 
-void read_output(const CommandLine& line, Options& options) {
-  if (line.has("folded") && line.has("text"))
-    throw UsageError("--folded, --text: cannot be combined");
+/// Reads --json and --markdown.
+TableForm read_table_form(const CommandLine& line) {
+  TableForm found = TableForm::kText;
   for (const auto& [name, form] :
        {std::pair("json", TableForm::kJson), {"markdown", TableForm::kMarkdown}}) {
     if (!line.has(name))
       continue;
-    if (line.has("folded") || options.table != TableForm::kText)
+    if (line.has("folded") || found != TableForm::kText)
       throw UsageError(fmt::format("--{}, --{}: cannot be combined",
                                    line.has("folded") ? "folded" : "json", name));
-    options.table = form;
+    found = form;
   }
+  return found;
+}
+
+void read_output(const CommandLine& line, Options& options) {
+  if (line.has("folded") && line.has("text"))
+    throw UsageError("--folded, --text: cannot be combined");
+  options.table = read_table_form(line);
   const bool is_table = line.has("text") || options.table != TableForm::kText;
   options.output = line.has("folded") ? Form::kFolded : is_table ? Form::kText : Form::kPicture;
   options.normalizes = line.has("normalize");

@@ -236,6 +236,7 @@ class Looks final : public painting::FrameLooks {
     const std::string_view name = picture_.tree.name(node);
     return picture_.options.is_perl ? perl_shown_name(name) : painting::without_mark(name);
   }
+  [[nodiscard]] bool shows_shares() const override { return !picture_.options.is_perl; }
   [[nodiscard]] bool is_tail_call(painting::NodeId node) const override {
     return !picture_.options.is_perl && painting::is_tail_call(picture_.tree.name(node));
   }

@@ -183,20 +183,18 @@ folded::Count sum_of(const folded::FoldedCounts& counts) {
   return sum;
 }
 
-/// Reports the unit of the counts of a text, and keeps it as a fact.  `before`: the sum of the
-/// counts before this input.
-void take_unit(const fold::TextReport& report, const Input& input, folded::Count before,
+/// Reports the unit of the counts of a text, and keeps it as a fact.  `counted`: the name of the
+/// text, and the sum of its counts.
+void take_unit(const fold::TextReport& report, const std::string& counted,
                const fold::Options& options, Taken& taken, const Io& io) {
   if (report.unit.empty() || options.is_perl)
     return;
   folded::append_fact(taken.facts, "unit", report.unit);
   if (!options.with_facts)
     io.note(fmt::format(
-        "{}: {} {} of {} in {} (count samples: stackfold --weight samples; name the "
+        "{} {} of {} in {} (count samples: stackfold --weight samples; name the "
         "unit: flamesvg --countname {})",
-        input.name(),
-        painting::grouped_count({.whole = sum_of(taken.counts).whole - before.whole}, 1),
-        report.unit, report.folded_event, plural(report.samples, "sample"), report.unit));
+        counted, report.unit, report.folded_event, plural(report.samples, "sample"), report.unit));
 }
 
 /// Folds text.  False if it was damaged, or has no stack in the format or of the requested event.
@@ -210,7 +208,9 @@ bool fold_text(std::span<Input> inputs, const fold::Options& options, const fold
                                       ? format.fold_as_perl(inputs, options, taken.counts)
                                       : format.fold(input, options, taken.counts);
   taken.facts = report.facts;
-  take_unit(report, input, before, options, taken, io);
+  const folded::Count sum{.whole = sum_of(taken.counts).whole - before.whole};
+  take_unit(report, fmt::format("{}: {}", input.name(), painting::grouped_count(sum, 1)), options,
+            taken, io);
   if (report_timeless(report, report.samples, input, options, io))
     return false;
   std::string left_out;
