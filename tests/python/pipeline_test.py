@@ -80,6 +80,26 @@ class Outcome(unittest.TestCase):
         for statuses, wanted in (([0, 0], 0), ([0, 2], 2), ([0, 1], 1), ([0, 137], 1), ([1, 0], 1), ([2, 2], 1), ([0], 0)):
             self.assertEqual(pipeline.outcome([["stackfold"], ["flamesvg"]][-len(statuses):], statuses), wanted, statuses)
 
+    def test_a_part_of_damaged_input_suffices_if_it_is_wanted(self):
+        stages = [["pe-symbolize"], ["stackfold"], ["flamesvg"]]
+        self.assertEqual(pipeline.outcome(stages, [1, 1, 0]), 1)
+        self.assertEqual(pipeline.outcome(stages, [1, 1, 0], takes_part=True), 0)
+        for statuses in ([2, 1, 0], [1, 139, 0], [1, 1, 1]):
+            self.assertEqual(pipeline.outcome(stages, statuses, takes_part=True), 1, statuses)
+        self.assertEqual(pipeline.outcome(stages, [1, 1, 2], takes_part=True), 2)
+
+    def test_facts_alone_are_no_part(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "stackfold")
+            for text, wanted in (("# samples: 0 samples", 2), ("", 2), ("# samples: 1 sample\na 1", 0)):
+                with open(path, "w", encoding="utf-8") as script:
+                    script.write(f"#!/bin/sh\n[ -z '{text}' ] || printf '{text}\\n'\nexit 1\n")
+                os.chmod(path, 0o700)
+                tools = pipeline.Tools(folder, TOOLS.users)
+                out = os.path.join(folder, "out.folded")
+                self.assertEqual(pipeline.draw(tools, out, [["stackfold"]], takes_part=True), wanted, text)
+                self.assertEqual(os.path.exists(out), wanted == 0, text)
+
     def test_a_wrong_command_line_of_another_tool_is_a_failure(self):
         self.assertEqual(pipeline.outcome([["pe-symbolize"], ["stackfold"]], [0, 2]), 1)
 

@@ -129,6 +129,35 @@ wait $watcher; expect 'SIGTERM: status' 0 $?
 [ ! -d "/proc/$recorder" ] || fail 'the recorder still runs'
 stackpipe watch --dump --last 10m -o end.folded 2>err || fail "--dump after the end: $(cat err)"
 at_least 'what was kept at the end' 1 "$(cpu_time ';usual' end.folded)"
+# A machine that lost its power leaves a segment whose end is missing.  The rest can be drawn, also while a new watch records.
+last=$(segments | sort | tail -1)
+truncate -s -40 "$last"
+stackpipe watch --dump --last 10m -o cut.folded 2>err || fail "--dump of a cut segment: $(cat err)"
+has 'a cut segment' 'truncated at byte' err
+at_least 'what was kept before a cut' 1 "$(cpu_time ';usual' cut.folded)"
+start_watch
+await_segments "$(segments)"
+stackpipe watch --dump --last 10m -o cut.svg 2>err || fail "--dump beside a cut segment: $(cat err)"
+has 'beside a cut segment' usual cut.svg
+kill $watcher
+wait $watcher; expect 'SIGTERM beside a cut segment: status' 0 $?
+
+# The wall clock is set back by an hour.
+export WALL_CLOCK=$dir/ahead
+echo 0 >ahead
+before=$(segments)
+LD_PRELOAD=$PE_WALL_CLOCK start_watch --on 'test -e healthy' --before 20s --after 1s --rest 1s --format folded
+await_segments "$before"
+echo -3600 >ahead
+rm healthy
+await_text 'command: wrote' said
+touch healthy
+file=$(sed -n 's/.* command: wrote //p' said | tail -1)
+at_least 'the usual work in a file after the clock was set back, in us' 1 "$(cpu_time ';usual' "$file")"
+LD_PRELOAD=$PE_WALL_CLOCK stackpipe watch --dump a_server --last 20s -o back.folded 2>err || fail "--dump after the clock was set back: $(cat err)"
+at_least 'the usual work after the clock was set back, in us' 1 "$(cpu_time ';usual' back.folded)"
+kill $watcher
+wait $watcher; expect 'SIGTERM after the clock was set back: status' 0 $?
 expect 'who may read it' 700 "$(stat -c %a state/a_server)"
 
 # The disk is full for a moment.

@@ -267,15 +267,16 @@ def unpacked(head: bytes) -> bytes:
 
 
 def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]], what: str = "", explains_nothing: bool = False,
-          is_told: bool = False) -> bool:
+          is_told: bool = False, takes_part: bool = False) -> bool:
     """Writes the output by a pipeline, reports its path, and opens it if the user wants that.  Returns whether there was
     anything to write.  Raises Failure.  `what` describes the result.  `explains_nothing`: the messages of the stages tell why there
-    was nothing to write.  `is_told`: the messages of the stages have been printed."""
+    was nothing to write.  `is_told`: the messages of the stages have been printed.  `takes_part`: what can be read of a damaged
+    recording is drawn."""
     path = output.path if output.is_named else reserve(output.path)
     result = 1
     try:
         with files.scratch() as said:
-            result = pipeline.draw(tools, path, stages, said)
+            result = pipeline.draw(tools, path, stages, said, takes_part)
             forward(tools, said, is_failure=result == 1, is_needed=result == 1 or (not is_told and (result == 0 or explains_nothing) and not output.is_quiet))
     finally:
         if result and not output.is_named:
@@ -294,30 +295,30 @@ def write(tools: pipeline.Tools, output: Output, stages: Sequence[Sequence[str]]
 
 
 def write_all(tools: pipeline.Tools, output: Output, symbolize: Sequence[str], stages_of: Callable[[Output], list[list[str]]],
-              explains_nothing: bool = False, copy: Sequence[str] = ("cat",)) -> bool:
+              explains_nothing: bool = False, copy: Sequence[str] = ("cat",), takes_part: bool = False) -> bool:
     """Writes the output and the further ones from a stream: `symbolize` is the stage that adds symbols, and `stages_of` returns those
     that follow for an output.  Symbols are added once.  As write()."""
     if not output.more:
-        return write(tools, output, [symbolize, *stages_of(output)], explains_nothing=explains_nothing)
+        return write(tools, output, [symbolize, *stages_of(output)], explains_nothing=explains_nothing, takes_part=takes_part)
     work = files.temporary_folder()
     try:
         named = os.path.join(work, "named.pe")
         with files.scratch() as said:
-            result = pipeline.draw(tools, named, [symbolize], said)
+            result = pipeline.draw(tools, named, [symbolize], said, takes_part)
             forward(tools, said, is_needed=bool(result) or not output.is_quiet, is_failure=bool(result))
         if result:
             raise Failure(f"{output.path}: not written")
-        return write_from(tools, output, named, stages_of, explains_nothing, copy)
+        return write_from(tools, output, named, stages_of, explains_nothing, copy, takes_part)
     finally:
         files.remove_folder(work)
 
 
 def write_from(tools: pipeline.Tools, output: Output, named: str, stages_of: Callable[[Output], list[list[str]]],
-               explains_nothing: bool = False, copy: Sequence[str] = ("cat",)) -> bool:
+               explains_nothing: bool = False, copy: Sequence[str] = ("cat",), takes_part: bool = False) -> bool:
     """As write_all(), from a stream with symbols.  `copy` is the stage that copies the part of it that is wanted."""
     for number, each in enumerate(output.all):
         fold, *draw = stages_of(each) or [copy]
-        if not write(tools, each, [[*fold, named], *draw], explains_nothing=explains_nothing, is_told=number > 0):
+        if not write(tools, each, [[*fold, named], *draw], explains_nothing=explains_nothing, is_told=number > 0, takes_part=takes_part):
             return False
     return True
 

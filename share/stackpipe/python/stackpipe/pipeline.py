@@ -20,6 +20,8 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PROGRAM_STDERR = "STACKPIPE_STDERR"
 _AT_START = {number: signal.getsignal(number) for number in STOP_SIGNALS}
 _DRAWERS = ("flamesvg", "flamediff", "stacktop")
+_READERS = ("pe-symbolize", "stackfold")
+_READ_A_PART = 1  # their exit status for damaged input, of which they have written what they could read
 _NOTHING_TO_DRAW = 2  # their exit status for input without stacks
 
 
@@ -182,20 +184,31 @@ def separate_messages(tools: Tools) -> Iterator[None]:
             os.close(copy)
 
 
-def outcome(stages: Sequence[Sequence[str]], statuses: Sequence[int]) -> int:
-    """Returns the result of a pipeline: 0, 2 if its last stage had nothing to draw, and otherwise 1."""
+def outcome(stages: Sequence[Sequence[str]], statuses: Sequence[int], takes_part: bool = False) -> int:
+    """Returns the result of a pipeline: 0, 2 if its last stage had nothing to draw, and otherwise 1.  `takes_part`: a part of
+    damaged input suffices."""
+    if takes_part:
+        statuses = [0 if stage[0] in _READERS and status == _READ_A_PART else status for stage, status in zip(stages, statuses)]
     if any(statuses[:-1]) or (statuses[-1] and (statuses[-1] != _NOTHING_TO_DRAW or stages[-1][0] not in _DRAWERS)):
         return 1
     return statuses[-1]
 
 
-def draw(tools: Tools, path: str, stages: Sequence[Sequence[str]], stderr: Target = None) -> int:
+def _has_stacks(file: IO[bytes]) -> bool:
+    """Does an output have more than the facts of folded text?"""
+    with open(f"/proc/self/fd/{file.fileno()}", "rb") as again:
+        return any(not line.startswith(b"#") for line in again)
+
+
+def draw(tools: Tools, path: str, stages: Sequence[Sequence[str]], stderr: Target = None, takes_part: bool = False) -> int:
     """Writes a file by a pipeline, and returns its outcome().  The file is replaced only if that is 0."""
     from stackpipe.files import Draft
 
     tools.show(stages, path)
     with Draft(path) as draft:
-        result = outcome(stages, tools.pipe(stages, stdout=draft.file, stderr=stderr))
+        result = outcome(stages, tools.pipe(stages, stdout=draft.file, stderr=stderr), takes_part)
+        if takes_part and result == 0 and not _has_stacks(draft.file):
+            result = _NOTHING_TO_DRAW
         try:
             if result == 0:
                 draft.keep()

@@ -66,7 +66,8 @@ def dump(line: CommandLine, name: str, base: str, tools: pipeline.Tools) -> int:
             marks = ["--every", step, *(["--mark-waits"] if with_waits else [])] if output.is_drawn else []
             return output.stages(output.fold(*(["-q"] if output.is_quiet else []), "--time", text, *marks), *look)
 
-        if outputs.write_all(tools, output, symbolize, stages_of):
+        # A recorder that was killed, or a disk that was full, may have left a segment whose end is missing.
+        if outputs.write_all(tools, output, symbolize, stages_of, explains_nothing=True, takes_part=True):
             return 0
         say(f"{output.path}: not written: nothing was recorded in this time")
         return 1
