@@ -47,8 +47,9 @@ std::string why_not(const std::string& program) {
 BOOST_AUTO_TEST_SUITE(malloctrace_tool)
 
 BOOST_AUTO_TEST_CASE(a_command_is_needed) {
-  BOOST_TEST(malloctrace_refusal({}) == "nothing to trace: give a command");
-  BOOST_TEST(malloctrace_refusal({"-o", "x"}) == "nothing to trace: give a command");
+  BOOST_TEST(malloctrace_refusal({}) == "nothing to trace: give a command, or a process (--pid)");
+  BOOST_TEST(malloctrace_refusal({"-o", "x"}) ==
+             "nothing to trace: give a command, or a process (--pid)");
 }
 
 BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
@@ -69,6 +70,10 @@ BOOST_AUTO_TEST_CASE(options_are_taken_at_their_word) {
   BOOST_TEST(refused({"--depth", "0"}) ==
              "--max-depth: not a positive number: '0'");  // its old name
   BOOST_TEST(refused({"--follow", "--no-follow"}) == "--follow, --no-follow: cannot be combined");
+  BOOST_TEST(refused({"--pid", "1"}) == "--pid: cannot be combined with a command");
+  BOOST_TEST(refused({"--duration", "1"}) == "--duration: only with --pid");
+  BOOST_TEST(malloctrace_refusal({"--pid", "1", "--follow"}) ==
+             "--follow: not with --pid: only the process itself is traced");
   BOOST_TEST(refused({"--top", "3"}) == "--top: only with --report");
   BOOST_TEST(refused({"--leak-age", "3"}) == "--leak-age: only with --report");
   BOOST_TEST(refused({"--lines"}) == "--lines: only with --report");
@@ -84,10 +89,10 @@ BOOST_AUTO_TEST_CASE(the_library_is_told_what_was_asked_for) {
   const pe::inprocess::Listener listener("name");
   const std::string to = "MALLOCTRACE=socket=" + listener.socket_name() + ",key=" + listener.key();
   ::unsetenv("LD_PRELOAD");
-  BOOST_TEST(
-      pe::malloctrace::tracing_environment(options, "/lib/p.so", listener) ==
-          (std::vector<std::string>{"LD_PRELOAD=/lib/p.so", to + ",sample=0,depth=0,follow=1"}),
-      boost::test_tools::per_element());
+  BOOST_TEST(pe::malloctrace::tracing_environment(options, "/lib/p.so", listener) ==
+                 (std::vector<std::string>{"LD_PRELOAD=/lib/p.so",
+                                           to + ",sample=0,depth=0,follow=1,mmap=0"}),
+             boost::test_tools::per_element());
   options.sample_bytes = 1024;
   options.max_depth = 7;
   options.follow = false;

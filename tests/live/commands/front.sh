@@ -159,7 +159,20 @@ for suffix in svg folded json pb.gz; do
   expect "no leaks, $suffix: files" "tidy-allocations.$suffix tidy.$suffix" "$(echo tidy*."$suffix")"
   grep -qx "stackpipe: memory that was not freed: none, so tidy-leaks.$suffix was not written" err || fail "no leaks, $suffix: $(cat err)"
 done
-sp heap -p 1; expect 'heap of a running process' 2 $status
+cc -O0 -x c -o runs - <<'EOF_C'
+#include <stdlib.h>
+#include <unistd.h>
+void* kept;
+void keep(void) { kept = malloc(5000); }
+int main() {
+  for (;; usleep(1000))
+    keep();
+}
+EOF_C
+./runs & runs=$!
+sp heap -p "$runs" -d 1 -o runs.folded; expect "heap of a running process: $(cat err)" 0 $status
+grep -q 'main;keep [0-9]*000$' runs-leaks.folded || fail "heap of a running process: $(cat runs-leaks.folded)"
+kill "$runs"
 sp heap -q -o heap.pe -- ls
 pe-symbolize -q heap.pe | stackfold --event peak-bytes >peak.folded
 sp diff -o diff.svg heap.pe heap.pe; expect "two heaps: $(cat err)" 0 $status
