@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/io/input.h"
+#include "base/parse_number.h"
 #include "recording/attach/call_filters.h"
 #include "recording/ptrace/ptrace_refusal.h"
 #include "recording/refused.h"
@@ -37,7 +38,7 @@ struct Block {
   std::uint64_t frame;  ///< where the thread's own state is
 };
 
-/// Calls Block::function, and then waits for us for some seconds; %rbx has the Block.
+/// Calls Block::function, and then waits for us for about a second; %rbx has the Block.
 constexpr std::array<unsigned char, 72> kCode = {
     0x48, 0x8b, 0x7b, 0x08,                          // mov 8(%rbx), %rdi
     0x48, 0x8b, 0x73, 0x10,                          // mov 16(%rbx), %rsi
@@ -49,7 +50,7 @@ constexpr std::array<unsigned char, 72> kCode = {
     0xff, 0x13,                                      // call *(%rbx)
     0x48, 0x89, 0x43, 0x38,                          // mov %rax, 56(%rbx)
     0x48, 0xc7, 0x43, 0x40, 0x01, 0x00, 0x00, 0x00,  // movq $1, 64(%rbx)
-    0xbd, 0x00, 0x09, 0x3d, 0x00,                    // mov $4000000, %ebp
+    0xbd, 0x40, 0x42, 0x0f, 0x00,                    // mov $1000000, %ebp
     0xb8, 0x18, 0x00, 0x00, 0x00,                    // again: mov $24, %eax (sched_yield)
     0x0f, 0x05,                                      // syscall
     0xff, 0xcd,                                      // dec %ebp
@@ -60,16 +61,9 @@ constexpr std::array<unsigned char, 72> kCode = {
     0x0f, 0x0b, 0x90, 0x90, 0x90,                    // ud2
 };
 
-constexpr int kFloatsOfXsave = 0x202;  // linux/elf.h, NT_X86_XSTATE
-
 void nap(std::uint64_t ns) {
   const timespec time = timespec_of(ns);
   ::nanosleep(&time, nullptr);
-}
-
-template <typename T>
-void* as_pointer(T value) {
-  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(value));  // NOLINT
 }
 
 /// All but the signals of faults: if those are blocked, the kernel removes their handlers.
@@ -80,46 +74,28 @@ std::uint64_t mask_of_calls() {
   return mask;
 }
 
-void set_mask(pid_t tid, std::uint64_t mask) {
-  ::ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
-}
+/// What a look at a thread that runs on says about stopping it.
+enum class Chance : std::uint8_t { kNone, kGood, kLast };
 
-/// Whether a thread can stop soon.
-bool can_stop(pid_t pid, pid_t tid) {
+/// A thread that waits in a call must be in one that may be safe.  Those come last that end with
+/// EINTR when they are stopped: they are made again then, and wait longer than they should.
+Chance chance_of(pid_t pid, pid_t tid) {
+  constexpr std::size_t kMostBytes = 512;
   const auto status = stream::status_of(pid, tid);
-  return status && (status->state == 'S' || status->state == 'R');
-}
-
-/// Whether a thread has a signal that it will handle as soon as it runs.
-bool has_pending_signal(pid_t pid, pid_t tid) {
-  const auto status = stream::status_of(pid, tid);
-  return !status || (status->pending_signals & ~status->blocked_signals) != 0;
+  if (!status || (status->state != 'S' && status->state != 'R'))
+    return Chance::kNone;
+  const auto text = read_small_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid), kMostBytes);
+  const auto number =
+      text ? parse_number<std::uint64_t>(std::string_view(*text).substr(0, text->find(' ')))
+           : std::nullopt;
+  if (!number)
+    return Chance::kGood;  // it runs
+  if (!SafePoint::may_wait_in(*number))
+    return Chance::kNone;
+  return SafePoint::is_interrupted_in(*number) ? Chance::kLast : Chance::kGood;
 }
 
 }  // namespace
-
-void LateStops::add(pid_t tid) {
-  tids_.push_back(tid);
-  look();
-}
-
-bool LateStops::contains(pid_t tid) const {
-  return std::find(tids_.begin(), tids_.end(), tid) != tids_.end();
-}
-
-void LateStops::look() {
-  std::erase_if(tids_, [](pid_t tid) {
-    int status = 0;
-    const pid_t found = ::waitpid(tid, &status, __WALL | WNOHANG);
-    if (found == 0)
-      return false;
-    if (found != tid || !WIFSTOPPED(status))
-      return true;  // it has ended
-    // A stop by SIGSTOP goes on after this; a signal is delivered.
-    const int signal = status >> 16 == 0 ? WSTOPSIG(status) : 0;
-    return ::ptrace(PTRACE_DETACH, tid, nullptr, as_pointer(signal)) == 0;
-  });
-}
 
 BorrowedThread::BorrowedThread(pid_t pid, const ProcessImage& image, SafePoint& safe_point,
                                LateStops& late_stops, const std::function<void()>& look)
@@ -154,12 +130,22 @@ void BorrowedThread::choose(SafePoint& safe_point, const std::function<void()>& 
     const std::vector<pid_t> threads = stream::threads_of(pid_);
     if (threads.empty())
       throw Refused(fmt::format("{}: is gone", pid_));
-    const auto end = threads.begin() + static_cast<std::ptrdiff_t>(std::min(threads.size(), most));
-    return std::any_of(threads.begin(), end, [&](pid_t tid) {
+    std::vector<pid_t> last;
+    const auto try_one = [&](pid_t tid) {
       look();
       late_stops_.look();
-      return can_stop(pid_, tid) && take(tid, safe_point, is_trial);
-    });
+      return take(tid, safe_point, is_trial);
+    };
+    for (const pid_t tid : threads) {
+      const Chance chance = chance_of(pid_, tid);
+      if (chance == Chance::kLast)
+        last.push_back(tid);
+      else if (chance == Chance::kGood && try_one(tid))
+        return true;
+      if (--most == 0)
+        return false;
+    }
+    return !is_trial && std::any_of(last.begin(), last.end(), try_one);
   };
   if (!safe_point.knows_stacks())
     take_one(kMostTrials, true);
@@ -179,21 +165,21 @@ bool BorrowedThread::take(pid_t tid, SafePoint& safe_point, bool is_trial) {
   user_regs_struct registers{};
   constexpr unsigned long kUserCode64 = 0x33;  // arch/x86/include/asm/segment.h, __USER_CS
   const bool is_ours = ::ptrace(PTRACE_GETREGS, tid, nullptr, &registers) == 0;
-  if (is_ours && registers.cs != kUserCode64)
-    throw Refused(fmt::format("{}: is a 32-bit program", pid_));
   if (is_trial)
-    ::ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
-  why_not_ = is_ours ? safe_point.why_not(registers) : "it is gone";
-  if (!is_trial && why_not_.empty()) {
-    check_call_filters(pid_, tid);
-    tid_ = tid;
-    saved_ = registers;
-    save();
-    return true;
+    let_unchanged_go(pid_, tid);
+  why_not_ = is_ours ? safe_point.why_not(tid, registers) : "it is gone";
+  if (is_trial)
+    return false;
+  if (is_ours && registers.cs != kUserCode64)
+    why_not_ = "it runs 32-bit code";
+  if (!why_not_.empty()) {
+    let_unchanged_go(pid_, tid);
+    return false;
   }
-  if (!is_trial)
-    ::ptrace(PTRACE_DETACH, tid, nullptr, nullptr);
-  return false;
+  check_call_filters(pid_, tid);
+  saved_ = SavedThread::of(tid);
+  tid_ = tid;
+  return true;
 }
 
 /// Attaches to a thread and stops it.  False if it does not stop soon, or is gone.
@@ -208,98 +194,38 @@ bool BorrowedThread::stop(pid_t tid) {
   }
   ::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   constexpr std::uint64_t kPatienceNs = 100'000'000;  // there are other threads
-  if (await_stop(tid, kPatienceNs))
-    return true;
-  late_stops_.add(tid);
-  return false;
+  const int stopped_by = await_stop(tid, kPatienceNs);
+  if (stopped_by == 0)
+    late_stops_.add(tid);
+  else if (stopped_by != SIGTRAP)  // SIGSTOP and the like have stopped the process
+    let_unchanged_go(pid_, tid);
+  return stopped_by == SIGTRAP;
 }
 
-/// Waits for the stop that we have asked for, and passes signals on.
-bool BorrowedThread::await_stop(pid_t tid, std::uint64_t patience_ns) {
+/// Waits for the stop that we have asked for, and passes signals on.  Returns SIGTRAP; another
+/// signal if that has stopped the process; 0 if the thread does not stop in time, or has ended.
+int BorrowedThread::await_stop(pid_t tid, std::uint64_t patience_ns) {
   constexpr std::uint64_t kNapNs = 20'000;
   const std::uint64_t begin_ns = monotonic_ns();
   while (monotonic_ns() - begin_ns < patience_ns) {
     int status = 0;
     const pid_t found = ::waitpid(tid, &status, __WALL | WNOHANG);
     if (found < 0 || (found == tid && !WIFSTOPPED(status)))
-      return false;
+      return 0;
     if (found == 0) {
       nap(kNapNs);
       continue;
     }
     const int event = status >> 16, signal = WSTOPSIG(status);
     if (event == PTRACE_EVENT_STOP)
-      return signal == SIGTRAP;  // others: SIGSTOP and the like have stopped the process
+      return signal;
     ::ptrace(PTRACE_CONT, tid, nullptr, as_pointer(signal));
   }
-  return false;
-}
-
-/// Reads what the thread needs to go on.  Throws Error.
-void BorrowedThread::save() {
-  constexpr std::size_t kMostBytes = 16'384;
-  saved_floats_.resize(kMostBytes);
-  iovec floats{saved_floats_.data(), saved_floats_.size()};
-  if (::ptrace(PTRACE_GETREGSET, tid_, kFloatsOfXsave, &floats) != 0 ||
-      ::ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_) != 0)
-    throw_errno("ptrace", errno);
-  saved_floats_.resize(floats.iov_len);
-}
-
-/// Writes the frame of a signal handler with the thread's state.  rt_sigreturn(2) needs the stack
-/// pointer that this returns.
-std::uint64_t BorrowedThread::write_frame(std::uint64_t at) const {
-  constexpr std::uint64_t kFloatsAt = 1024;  // a multiple of 64, above the context's size
-  constexpr std::uint32_t kMagic1 = 0x46505853, kMagic2 = 0x46505845;  // asm/sigcontext.h
-  constexpr std::size_t kSoftwareAt = 464;  // of sw_reserved in struct _fpx_sw_bytes' place
-  static_assert(sizeof(ucontext_t) <= kFloatsAt);
-  const user_regs_struct& r = saved_;
-  ucontext_t context{};
-  context.uc_flags = 7;                // the state of XSAVE; %ss is strict
-  context.uc_stack.ss_flags = 0x7000;  // invalid: the alternate stack stays
-  auto& g = context.uc_mcontext.gregs;
-  const auto set = [&g](int number, std::uint64_t value) {
-    g[number] = static_cast<greg_t>(value);
-  };
-  set(REG_R8, r.r8), set(REG_R9, r.r9), set(REG_R10, r.r10), set(REG_R11, r.r11);
-  set(REG_R12, r.r12), set(REG_R13, r.r13), set(REG_R14, r.r14), set(REG_R15, r.r15);
-  set(REG_RDI, r.rdi), set(REG_RSI, r.rsi), set(REG_RBP, r.rbp), set(REG_RBX, r.rbx);
-  set(REG_RDX, r.rdx), set(REG_RAX, r.rax), set(REG_RCX, r.rcx), set(REG_RSP, r.rsp);
-  set(REG_RIP, r.rip), set(REG_EFL, r.eflags);
-  constexpr unsigned kStackSegmentShift = 48;
-  set(REG_CSGSFS, r.cs | r.ss << kStackSegmentShift);
-  // A call that waits is made again, or ends with EINTR: as after a signal without SA_RESTART.
-  const auto result = static_cast<std::int64_t>(r.rax);
-  constexpr int kRestarts = 512, kRestartsNoHandler = 514, kRestartsBlock = 516;  // linux/errno.h
-  if (static_cast<std::int64_t>(r.orig_rax) >= 0 && -result >= kRestarts &&
-      -result <= kRestartsNoHandler) {
-    set(REG_RIP, r.rip - 2);
-    set(REG_RAX, r.orig_rax);
-  } else if (static_cast<std::int64_t>(r.orig_rax) >= 0 && -result == kRestartsBlock) {
-    set(REG_RAX, static_cast<std::uint64_t>(-EINTR));
-  }
-  std::memcpy(&context.uc_sigmask, &saved_mask_, sizeof saved_mask_);
-  context.uc_mcontext.fpregs = static_cast<fpregset_t>(as_pointer(at + kFloatsAt));
-  std::vector<std::byte> floats = saved_floats_;
-  const auto bytes = static_cast<std::uint32_t>(floats.size());
-  const std::uint32_t extended = bytes + sizeof kMagic2;
-  std::uint64_t features = 0;
-  std::memcpy(&features, floats.data() + kSoftwareAt, sizeof features);
-  std::byte* software = floats.data() + kSoftwareAt;
-  std::memcpy(software, &kMagic1, 4);
-  std::memcpy(software + 4, &extended, 4);
-  std::memcpy(software + 8, &features, 8);
-  std::memcpy(software + 16, &bytes, 4);
-  floats.insert(floats.end(), reinterpret_cast<const std::byte*>(&kMagic2),
-                reinterpret_cast<const std::byte*>(&kMagic2) + sizeof kMagic2);
-  write(at, std::as_bytes(std::span(&context, 1)));
-  write(at + kFloatsAt, floats);
-  return at;
+  return 0;
 }
 
 /// Maps the code and the data of calls.
 void BorrowedThread::prepare() {
-  set_mask(tid_, mask_of_calls());
   constexpr std::uint64_t kAnonymous = MAP_PRIVATE | MAP_ANONYMOUS;
   const auto is_mapped = [](std::uint64_t avma) { return avma + kPageBytes > kPageBytes; };
   const std::uint64_t data =
@@ -319,14 +245,15 @@ void BorrowedThread::prepare() {
 
 /// Calls a function that makes one system call, on the thread's own stack.
 std::uint64_t BorrowedThread::step_through(std::uint64_t function, const Arguments& arguments) {
-  constexpr std::uint64_t kRedZoneBytes = 128, kAlignment = 64;
+  constexpr std::uint64_t kRedZoneBytes = 128;
   const std::uint64_t restorer = image_.functions().restorer;
-  const std::uint64_t frame =
-      (saved_.rsp - kRedZoneBytes - (SafePoint::kRoomBytes / 2)) & ~(kAlignment - 1);
-  write_frame(frame);
-  const std::uint64_t sp = frame - sizeof restorer;
+  // As close to the thread's own frames as that of a signal.
+  const std::uint64_t frame_at = (saved_.registers.rsp - kRedZoneBytes - saved_.frame(0).size()) &
+                                 ~(SavedThread::kFrameAlignment - 1);
+  write(frame_at, saved_.frame(frame_at));
+  const std::uint64_t sp = frame_at - sizeof restorer;
   write(sp, std::as_bytes(std::span(&restorer, 1)));
-  user_regs_struct r = saved_;
+  user_regs_struct r = saved_.registers;
   r.rip = function;
   r.rsp = sp;
   r.rdi = arguments[0], r.rsi = arguments[1], r.rdx = arguments[2];
@@ -335,6 +262,8 @@ std::uint64_t BorrowedThread::step_through(std::uint64_t function, const Argumen
   r.orig_rax = ~0ULL;
   if (::ptrace(PTRACE_SETREGS, tid_, nullptr, &r) != 0)
     throw_errno("ptrace", errno);
+  // If we are killed from here on, the frame restores the signals.
+  set_signal_mask(tid_, mask_of_calls());
   // Single steps would be simpler.  But if we are killed meanwhile, the next one ends the process.
   await_call();
   await_call();
@@ -342,7 +271,7 @@ std::uint64_t BorrowedThread::step_through(std::uint64_t function, const Argumen
     throw_errno("ptrace", errno);
   ::ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
   ::ptrace(PTRACE_CONT, tid_, nullptr, nullptr);
-  if (!await_stop(tid_))
+  if (await_stop(tid_) == 0)
     leave_to_itself("its thread does not stop");
   return r.rax;
 }
@@ -350,20 +279,38 @@ std::uint64_t BorrowedThread::step_through(std::uint64_t function, const Argumen
 /// Lets the thread run to the next start or end of a system call.
 void BorrowedThread::await_call() {
   constexpr int kCallStop = SIGTRAP | 0x80;  // ptrace(2), PTRACE_O_TRACESYSGOOD
-  int status = 0;
-  if (::ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0 ||
-      ::waitpid(tid_, &status, __WALL) != tid_ || !WIFSTOPPED(status)) {
-    tid_ = 0;
-    throw Error(fmt::format("{}: ended while it was attached to", pid_));
+  for (int signal = 0;;) {
+    int status = 0;
+    if (::ptrace(PTRACE_SYSCALL, tid_, nullptr, as_pointer(signal)) != 0 ||
+        ::waitpid(tid_, &status, __WALL) != tid_ || !WIFSTOPPED(status))
+      forget_ended();
+    if (status >> 16 == 0 && WSTOPSIG(status) == kCallStop)
+      return;
+    signal = signal_of_stop(status);
   }
-  if (WSTOPSIG(status) != kCallStop)
-    throw Error(fmt::format("{}: {} in mmap(2)", pid_, ::strsignal(WSTOPSIG(status))));
+}
+
+[[noreturn]] void BorrowedThread::forget_ended() {
+  tid_ = 0;
+  throw Error(fmt::format("{}: ended while it was attached to", pid_));
+}
+
+/// The signal with which the thread goes on from a stop in a call of ours.  SIGSTOP cannot be
+/// blocked: it stops the other threads, and this one when it is let go.  Throws Error for a fault.
+int BorrowedThread::signal_of_stop(int status) const {
+  const int signal = WSTOPSIG(status);
+  if (status >> 16 != 0)
+    return 0;
+  if (signal != SIGSTOP)
+    throw Error(fmt::format("{}: {} in a call of ours", pid_, ::strsignal(signal)));
+  return signal;
 }
 
 std::uint64_t BorrowedThread::call(std::uint64_t function, const Arguments& arguments) {
-  const Block block{function, arguments, 0, 0, write_frame(data_ + kFrameAt)};
+  const Block block{function, arguments, 0, 0, data_ + kFrameAt};
+  write(block.frame, saved_.frame(block.frame));
   write(data_, std::as_bytes(std::span(&block, 1)));
-  user_regs_struct r = saved_;
+  user_regs_struct r = saved_.registers;
   r.rip = code_;
   r.rbx = data_;
   r.rsp = data_ + kDataBytes - kPageBytes;
@@ -391,13 +338,9 @@ void BorrowedThread::await_result() {
   while (block.is_done == 0) {
     int status = 0;
     if (::waitpid(tid_, &status, __WALL | WNOHANG) == tid_) {
-      if (!WIFSTOPPED(status)) {
-        tid_ = 0;
-        throw Error(fmt::format("{}: ended while it was attached to", pid_));
-      }
-      if (status >> 16 == 0)
-        throw Error(fmt::format("{}: {} in the library", pid_, ::strsignal(WSTOPSIG(status))));
-      ::ptrace(PTRACE_CONT, tid_, nullptr, nullptr);
+      if (!WIFSTOPPED(status))
+        forget_ended();
+      ::ptrace(PTRACE_CONT, tid_, nullptr, as_pointer(signal_of_stop(status)));
     }
     if (monotonic_ns() - begin_ns > kPatienceNs)
       leave_to_itself("the library's call takes longer than 10 s: another thread holds a lock");
@@ -406,7 +349,7 @@ void BorrowedThread::await_result() {
   }
   ::ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
   user_regs_struct r{};
-  if (!await_stop(tid_) || ::ptrace(PTRACE_GETREGS, tid_, nullptr, &r) != 0 || r.rip < code_ ||
+  if (await_stop(tid_) == 0 || ::ptrace(PTRACE_GETREGS, tid_, nullptr, &r) != 0 || r.rip < code_ ||
       r.rip >= code_ + kPageBytes)
     leave_to_itself("its thread went on before we could look (this machine is busy)");
 }
@@ -428,26 +371,14 @@ void BorrowedThread::let_go() noexcept {
   }
   if (tid_ == 0)
     return;
-  user_regs_struct r = saved_;
-  // Some calls end with EINTR when their thread is stopped, though there is no signal.
-  if (static_cast<std::int64_t>(r.orig_rax) >= 0 && static_cast<std::int64_t>(r.rax) == -EINTR &&
-      !has_pending_signal(pid_, tid_)) {
-    r.rip -= 2;
-    r.rax = r.orig_rax;
-    r.orig_rax = ~0ULL;
-  }
-  iovec floats{saved_floats_.data(), saved_floats_.size()};
-  ::ptrace(PTRACE_SETREGSET, tid_, kFloatsOfXsave, &floats);
-  ::ptrace(PTRACE_SETREGS, tid_, nullptr, &r);
-  set_mask(tid_, saved_mask_);
-  ::ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
+  saved_.let_go(pid_, tid_);
   tid_ = 0;
 }
 
 /// Leaves the thread to itself: it restores its state when the call is over.  Throws Error.
 void BorrowedThread::leave_to_itself(const char* why) {
   ::ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
-  if (await_stop(tid_))
+  if (await_stop(tid_) != 0)
     ::ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
   else
     late_stops_.add(tid_);

@@ -9,7 +9,7 @@
 // that it was waiting in then ends as if by a signal.  Otherwise we restore the state ourselves,
 // and the call starts again.
 //
-// Sources: ptrace(2); arch/x86/kernel/signal_64.c and fpu/signal.c (the frame of a signal).
+// Source: ptrace(2).
 // SPDX-License-Identifier: MIT
 #pragma once
 
@@ -26,21 +26,9 @@
 #include "base/fd.h"
 #include "recording/attach/process_image.h"
 #include "recording/attach/safe_point.h"
+#include "recording/attach/saved_thread.h"
 
 namespace pe::recording {
-
-/// Threads that were asked to stop and did not, as those that wait for a disk.  When they stop,
-/// they must be let go.
-class LateStops {
- public:
-  void add(pid_t tid);
-  [[nodiscard]] bool contains(pid_t tid) const;
-  /// Lets those go that have stopped.  To be called now and then.
-  void look();
-
- private:
-  std::vector<pid_t> tids_;
-};
 
 class BorrowedThread {
  public:
@@ -79,11 +67,11 @@ class BorrowedThread {
   void choose(SafePoint& safe_point, const std::function<void()>& look);
   bool take(pid_t tid, SafePoint& safe_point, bool is_trial);
   bool stop(pid_t tid);
-  bool await_stop(pid_t tid, std::uint64_t patience_ns = 2'000'000'000);
-  void save();
+  int await_stop(pid_t tid, std::uint64_t patience_ns = 2'000'000'000);
   void prepare();
   std::uint64_t step_through(std::uint64_t function, const Arguments& arguments);
-  std::uint64_t write_frame(std::uint64_t at) const;
+  [[noreturn]] void forget_ended();
+  [[nodiscard]] int signal_of_stop(int status) const;
   void await_call();
   void await_result();
   void unmap();
@@ -96,12 +84,10 @@ class BorrowedThread {
   /// /proc/PID/mem: unlike process_vm_readv(2), it does not wait for memory that the process makes
   /// itself (userfaultfd(2)).
   Fd memory_;
-  pid_t tid_ = 0;                        ///< 0: none
-  user_regs_struct saved_ = {};          ///< of the thread at its safe point
-  std::vector<std::byte> saved_floats_;  ///< XSAVE's area
-  std::uint64_t saved_mask_ = 0;         ///< of signals
-  std::uint64_t code_ = 0, data_ = 0;    ///< our mappings in the process; 0: none yet
-  std::string_view why_not_;             ///< of the last thread that was at no safe point
+  pid_t tid_ = 0;                      ///< 0: none
+  SavedThread saved_;                  ///< at its safe point
+  std::uint64_t code_ = 0, data_ = 0;  ///< our mappings in the process; 0: none yet
+  std::string_view why_not_;           ///< of the last thread that was at no safe point
 };
 
 }  // namespace pe::recording

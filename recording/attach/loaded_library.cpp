@@ -43,7 +43,8 @@ pid_t checked(pid_t pid) {
     throw Refused(fmt::format("{}: no such process", pid));
   check_traceable(pid);
   if (!status->has_memory)
-    throw Refused(fmt::format("{}: has ended (a zombie)", pid));
+    throw Refused(
+        fmt::format("{}: its first thread has ended, so that its files cannot be reached", pid));
   if (status->state == 'T')
     throw Refused(
         fmt::format("{0}: is stopped by a signal: let it go on first (kill -CONT {0})", pid));
@@ -109,7 +110,9 @@ void LoadedLibrary::Visit::load() {
   if (fd < 0)
     fd = thread_.system_call(SYS_memfd_create, thread_.room(), kFlags);
   if (fd < 0)
-    throw Refused(fmt::format("{}: it cannot make a file in memory (memfd_create(2))", pid));
+    throw Refused(fmt::format(
+        "{}: it cannot make a file in memory (memfd_create(2)): no descriptor left, or forbidden",
+        pid));
   const std::string path = fmt::format("/proc/self/fd/{}", fd);
   {
     // We write with the rights that the process has itself: it may have put another file there.
@@ -128,7 +131,10 @@ void LoadedLibrary::Visit::load() {
   const std::string why = handle == 0 ? last_error() : std::string();
   thread_.system_call(SYS_close, static_cast<std::uint64_t>(fd));
   if (handle == 0)
-    throw Refused(fmt::format("{}: the dynamic linker in it refuses the library: {}", pid, why));
+    throw Refused(fmt::format("{}: the dynamic linker in it refuses the library: {}{}", pid, why,
+                              why.starts_with("/proc/") && why.find("No such file") != why.npos
+                                  ? " (it needs /proc)"
+                                  : ""));
 }
 
 /// The text of dlerror(3).

@@ -76,7 +76,7 @@ class LoadedLibrary {
   std::map<std::string, std::uint64_t, std::less<>> functions_;  ///< svma by name
   ProcessImage image_;
   SafePoint safe_point_;
-  LateStops late_stops_;
+  LateStops late_stops_{pid_};
   std::function<void()> look_;
   std::uint64_t longest_ns_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 
+#include "stream/proc/maps.h"
 #include "unwind/architecture.h"
 #include "unwind/stacks/sample_unwinder.h"
 #include "unwind/walk/stack_view.h"
@@ -61,7 +62,8 @@ SafePoint::SafePoint(pid_t pid, const ProcessImage& image, Budget& budget)
                return memory_.read(pid_, avma, into);
              }),
       walker_(cache_),
-      frames_(unwind::SampleUnwinder::kMaxFrames) {
+      frames_(unwind::SampleUnwinder::kMaxFrames),
+      main_stack_(stream::stat_of(pid).value_or(stream::ProcessStat{}).stack_start) {
   for (const stream::Mapping& mapping : image.mappings()) {
     unwind::CodeMapping code{mapping.start, mapping.end, mapping.file_offset, std::nullopt};
     if (!mapping.file->is_anonymous())
@@ -70,8 +72,10 @@ SafePoint::SafePoint(pid_t pid, const ProcessImage& image, Budget& budget)
   }
 }
 
-std::string_view SafePoint::why_not(const user_regs_struct& registers) {
+std::string_view SafePoint::why_not(pid_t tid, const user_regs_struct& registers) {
   constexpr std::size_t kUsualBytes = 16'384, kMostBytes = std::size_t{1} << 20;
+  // For the frame of a signal, with the largest vector registers.
+  constexpr std::uint64_t kRoomBytes = 12'288;
   std::byte last{};
   if (memory_.read(pid_, registers.rsp - kRoomBytes, std::span(&last, 1)) == 0)
     return "its stack has no room";
@@ -80,6 +84,8 @@ std::string_view SafePoint::why_not(const user_regs_struct& registers) {
     walked = walk(registers, kMostBytes);
   if (walked.stop != unwind::Stop::kEndOfStack)
     return "its stack cannot be walked to the end";
+  if (!is_own_stack(tid, registers))
+    return "it runs on another stack than its own, as a coroutine does";
   call_number_ = registers.orig_rax;
   return why_not(std::span(frames_).first(walked.frames),
                  static_cast<std::int64_t>(registers.orig_rax) >= 0);
@@ -90,7 +96,29 @@ unwind::WalkResult SafePoint::walk(const user_regs_struct& registers, std::size_
   stack_.resize(most);
   const std::size_t bytes = memory_.read(pid_, registers.rsp, stack_);
   const unwind::StackView view(registers.rsp, Bytes(stack_).first(bytes));
-  return walker_.walk(space_, start_at(registers), view, frames_);
+  history_.forget();
+  return walker_.walk(space_, start_at(registers), view, frames_, history_);
+}
+
+/// Coroutines have small stacks, some of which have no end that we could notice.  The outermost
+/// frame of a thread's own stack is near its start.  C libraries keep the thread's control block
+/// there.
+bool SafePoint::is_own_stack(pid_t tid, const user_regs_struct& registers) const {
+  constexpr std::uint64_t kMostControlBytes = std::uint64_t{1} << 20, kMostStartBytes = 4096;
+  const std::uint64_t root = history_.root_stack_pointer();
+  const std::uint64_t start = tid == pid_ ? main_stack_ : registers.fs_base;
+  const std::uint64_t most = tid == pid_ ? kMostStartBytes : kMostControlBytes;
+  return root >= registers.rsp && start + kMostStartBytes >= root && start < root + most;
+}
+
+bool SafePoint::may_wait_in(std::uint64_t call) {
+  return contains(kWaits, call) || call == SYS_futex;
+}
+
+bool SafePoint::is_interrupted_in(std::uint64_t call) {
+  constexpr std::array<std::uint64_t, 3> kInterrupted = {SYS_epoll_wait, SYS_epoll_pwait,
+                                                         SYS_epoll_pwait2};
+  return contains(kInterrupted, call);
 }
 
 std::string_view SafePoint::why_not(std::span<const unwind::Frame> frames, bool is_in_call) const {

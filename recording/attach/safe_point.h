@@ -35,16 +35,19 @@ class SafePoint {
   ~SafePoint() = default;
 
   /// Why the thread is at no safe point; empty if it is at one.  It must be stopped.
-  std::string_view why_not(const user_regs_struct& registers);
+  std::string_view why_not(pid_t tid, const user_regs_struct& registers);
+
+  /// Whether a thread that waits in a system call, given by its number, may be at a safe point.
+  static bool may_wait_in(std::uint64_t call);
+  /// Whether such a call may end with EINTR when its thread is stopped.
+  static bool is_interrupted_in(std::uint64_t call);
 
   /// Whether stacks have been walked before: then little is left to be read about the code.
   [[nodiscard]] bool knows_stacks() const noexcept { return walker_.statistics().stacks > 0; }
 
-  /// The free bytes below the stack pointer that a safe point needs, as a signal handler does.
-  static constexpr std::uint64_t kRoomBytes = 32'768;
-
  private:
   unwind::WalkResult walk(const user_regs_struct& registers, std::size_t most);
+  [[nodiscard]] bool is_own_stack(pid_t tid, const user_regs_struct& registers) const;
   [[nodiscard]] std::string_view why_not(std::span<const unwind::Frame> frames,
                                          bool is_in_call) const;
   [[nodiscard]] std::string_view why_not_waiting(std::uint64_t entered) const;
@@ -58,6 +61,8 @@ class SafePoint {
   unwind::Walker walker_;
   std::vector<std::byte> stack_;
   std::vector<unwind::Frame> frames_;
+  unwind::ThreadHistory history_;  ///< of the last walk
+  std::uint64_t main_stack_ = 0;   ///< where the first thread's stack starts; 0: not known
   std::uint64_t call_number_ = 0;  ///< of the system call that the thread is in
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <ctime>
 #include <span>
@@ -28,22 +29,10 @@ using recording::Refused;
 
 constexpr std::size_t kMostProcBytes = 16'384;
 
-/// What changes when a process executes another program, or another process gets its number: when
-/// it started, and where its code and its stack start (proc(5), /proc/PID/stat, fields 22, 26 and
-/// 28).
-std::string program_of(pid_t pid) {
-  constexpr int kStart = 22, kCode = 26, kStack = 28, kAfterName = 3;
-  const auto stat = read_small_file(fmt::format("/proc/{}/stat", pid), kMostProcBytes);
-  std::string_view left = stat ? *stat : std::string_view();
-  left.remove_prefix(std::min(left.size(), left.rfind(')') + 2));
-  std::string program;
-  for (int field = kAfterName; field <= kStack && !left.empty(); ++field) {
-    const std::string_view word = left.substr(0, left.find(' '));
-    if (field == kStart || field == kCode || field == kStack)
-      program += std::string(word) + " ";
-    left.remove_prefix(std::min(left.size(), word.size() + 1));
-  }
-  return program;
+/// What changes when a process executes another program.
+Attached::Program program_of(pid_t pid) {
+  const auto stat = stream::stat_of(pid).value_or(stream::ProcessStat{});
+  return {stat.code_start, stat.stack_start};
 }
 
 /// The anonymous memory of a process that is resident, in bytes (proc(5), RssAnon).
@@ -83,7 +72,7 @@ Attached::Attached(pid_t pid, const Options& options, recording::Session& sessio
   before_bytes_ = anonymous_bytes(pid);
   const auto look = [&session] {
     if (session.ending().has_signal())
-      throw Error("interrupted before the trace began");
+      throw Error("interrupted while the process was attached to");
   };
   library_ = std::make_unique<LoadedLibrary>(
       pid,
@@ -119,8 +108,8 @@ Attached::~Attached() {
 void Attached::tend() { library_->tend(); }
 
 bool Attached::has_another_program() const {
-  const std::string now = program_of(pid_);
-  return !now.empty() && now != program_;
+  const auto now = program_of(pid_);
+  return now != Program{} && now != program_;
 }
 
 std::string Attached::end() {
@@ -151,8 +140,9 @@ void Attached::release() {
   AttachRequest request{};
   for (int i = 0; i < kTries; ++i) {
     ::nanosleep(&pause, nullptr);
+    constexpr int kMostParts = 1000;  // the process might never end it
     auto released = Released::kPart;
-    while (released == Released::kPart) {
+    for (int part = 0; part < kMostParts && released == Released::kPart; ++part) {
       LoadedLibrary::Visit visit(*library_);
       released = static_cast<Released>(visit.call(kReleaseFunction, bytes_of(request)));
     }

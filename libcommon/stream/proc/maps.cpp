@@ -177,14 +177,21 @@ std::optional<ProcessStat> stat_of(pid_t pid) {
     return std::nullopt;
   ProcessStat stat{.comm = text->substr(name + 1, name_end - name - 1)};
   std::string_view fields = std::string_view(*text).substr(name_end + 1);
-  constexpr int kFirst = 2, kParent = 4, kStartTime = 22;  // fields as numbered in proc(5)
-  std::optional<std::string_view> field;
-  for (int i = kFirst; i <= kStartTime; ++i) {
-    field = take_until(fields, ' ');
+  // Fields as numbered in proc(5).
+  constexpr int kFirst = 2, kParent = 4, kStartTime = 22, kCode = 26, kStack = 28;
+  std::optional<std::uint64_t> ticks;
+  for (int i = kFirst; i <= kStack; ++i) {
+    const std::string_view field = take_until(fields, ' ').value_or("");
+    const auto number = parse_number<std::uint64_t>(field);
     if (i == kParent)
-      stat.parent_pid = pid_or_zero(field.value_or(""));
+      stat.parent_pid = pid_or_zero(field);
+    else if (i == kStartTime)
+      ticks = number;
+    else if (i == kCode)
+      stat.code_start = number.value_or(0);
+    else if (i == kStack)
+      stat.stack_start = number.value_or(0);
   }
-  const auto ticks = field ? parse_number<std::uint64_t>(*field) : std::nullopt;
   if (!ticks)
     return std::nullopt;
   const auto ticks_per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
@@ -235,6 +242,7 @@ std::optional<ThreadStatus> parse_thread_status(std::string_view text) {
   status.tracer_pid = pid_or_zero(status_field(text, "TracerPid"));
   status.has_memory = !status_field(text, "VmSize").empty();
   status.pending_signals = set_or_empty(status_field(text, "SigPnd"));
+  status.process_signals = set_or_empty(status_field(text, "ShdPnd"));
   status.blocked_signals = set_or_empty(status_field(text, "SigBlk"));
   status.effective_capabilities = set_or_empty(status_field(text, "CapEff"));
   const std::string_view filters = status_field(text, "Seccomp_filters");

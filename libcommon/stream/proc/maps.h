@@ -57,6 +57,9 @@ struct ProcessStat {
   std::string comm;
   pid_t parent_pid = 0;
   std::uint64_t start_ns = 0;  ///< CLOCK_MONOTONIC, up to a tick (10 ms) too early
+  /// Where the program's code starts, and the first thread's stack (avma); 0: not readable. Another
+  /// program of the process (exec) has others.
+  std::uint64_t code_start = 0, stack_start = 0;
 };
 /// Returns nullopt if the process is gone.
 std::optional<ProcessStat> stat_of(pid_t pid);
@@ -73,6 +76,7 @@ struct ThreadStatus {
       true;  ///< false for a kernel thread or a zombie, which has no memory of its own
   // In these sets, bit N - 1 is signal N, and bit N is capability N.
   std::uint64_t pending_signals = 0, blocked_signals = 0;  ///< of this thread, not its process
+  std::uint64_t process_signals = 0;  ///< pending for any thread of its process
   std::uint64_t effective_capabilities = 0;
   /// Number of its filters of system calls (seccomp(2)); before Linux 5.9, 2 stands for any number.
   std::uint32_t filters = 0;

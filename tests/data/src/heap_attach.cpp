@@ -1,12 +1,14 @@
 // A program that allocates when it is told to, by letters on standard input; it answers each with a
 // line.  It has threads, and blocks from before, so that a tracer can attach to it in any state.
 //
-// Usage: heap_attach PLUGIN [THREADS]
+// Usage: heap_attach PLUGIN [THREADS [epoll]]
+// With "epoll" it waits for the letters by epoll_wait(2).
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -113,6 +115,21 @@ KEEP void load(const char* path) {
 
 }  // namespace
 
+/// In a program at a fixed address, this makes a stub of malloc that libraries see, too.
+void* volatile address_of_malloc = reinterpret_cast<void*>(std::malloc);
+
+int interruptions = 0;
+
+/// Waits for input, and counts how often that ended without any.
+void await_input() {
+  const int set = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event input{EPOLLIN, {}};
+  ::epoll_ctl(set, EPOLL_CTL_ADD, STDIN_FILENO, &input);
+  for (; ::epoll_wait(set, &input, 1, -1) != 1; ++interruptions) {
+  }
+  ::close(set);
+}
+
 /// Waits for a byte in a signal handler.
 void handle(int /*unused*/) {
   char byte = 0;
@@ -131,7 +148,11 @@ int main(int count, char** arguments) {
   for (int i = 0; i < threads; ++i)
     pthread_create(&thread, nullptr, work, nullptr);
   char letter = 0;
-  for (std::puts("ready"), std::fflush(stdout); ::read(0, &letter, 1) == 1;) {
+  for (std::puts("ready"), std::fflush(stdout);;) {
+    if (count > 3)
+      await_input();
+    if (::read(STDIN_FILENO, &letter, 1) != 1)
+      break;
     if (letter == 't') {
       pthread_barrier_wait(&begin_work);
       pthread_barrier_wait(&end_work);
@@ -155,6 +176,8 @@ int main(int count, char** arguments) {
     } else if (letter == 'h') {
       ::signal(SIGUSR1, handle);
       ::raise(SIGUSR1);
+    } else if (letter == 'i') {
+      std::printf("interrupted %d\n", interruptions);
     } else if (letter == 's') {
       forbid_memory_files();
     } else if (letter == 'p') {

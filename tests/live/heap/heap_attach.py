@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Malloctrace attaches to running processes, counts exactly, and leaves them as they were.
 
-Usage: heap_attach.py HEAP_ATTACH HEAP_ATTACH_STATIC HEAP_PLUGIN
+Usage: heap_attach.py HEAP_ATTACH HEAP_ATTACH_FIXED HEAP_ATTACH_STATIC HEAP_PLUGIN
 SPDX-License-Identifier: MIT
 """
 import collections
@@ -16,7 +16,7 @@ import tempfile
 import time
 
 TOOLS = pathlib.Path(os.environ["PE_TOOLS"])
-program, static, plugin = sys.argv[1:]
+program, fixed, static, plugin = sys.argv[1:]
 folder = pathlib.Path(tempfile.mkdtemp())
 failures = 0
 PATIENCE = 30  # seconds
@@ -190,6 +190,32 @@ trace = Trace(target.pid)
 target.tell("tnoc")
 trace.end()
 compare("after 25 kills", "tnoc", trace.stream)
+
+# A program at a fixed address, with a stub of malloc.
+at_fixed = Target(fixed, plugin)
+trace = Trace(at_fixed.pid)
+at_fixed.tell("tnocp")
+trace.end()
+compare("a fixed address", "tnoc", trace.stream)
+at_fixed.end()
+
+# A thread that waits in a call that a stop interrupts does not notice it.  SIGSTOP and SIGCONT do no harm.
+waiting = Target(program, plugin, "0", "epoll")
+for _ in range(5):
+    trace = Trace(waiting.pid)
+    waiting.tell("noc")
+    trace.end()
+    compare("a thread in epoll_wait", "noc", trace.stream)
+waiting.tell("i")
+check("calls that were interrupted", "interrupted 0\n" in waiting.said, waiting.said)
+stopper = subprocess.Popen(["sh", "-c", f"for i in $(seq 100); do kill -STOP {waiting.pid}; sleep 0.005; kill -CONT {waiting.pid}; sleep 0.005; done"])
+subprocess.run([TOOLS / "malloctrace", "-q", "-p", str(waiting.pid), "-d", "0.3", "-o", folder / "stopped.pe"], stderr=subprocess.DEVNULL, check=False)
+stopper.wait()
+trace = Trace(waiting.pid)
+waiting.tell("noc")
+trace.end()
+compare("after SIGSTOP and SIGCONT", "noc", trace.stream)
+waiting.end()
 
 # Samples, and then all of them again.
 trace = Trace(target.pid, "--sample", "1K")

@@ -29,12 +29,21 @@ int refuse(AttachRequest& request, const Failure& failure) noexcept {
   return 0;
 }
 
+/// Where the program's functions are found.  That of a program at a fixed address may be a stub,
+/// which calls the function where we redirect it; the libraries have none.
+void* where_to_search() noexcept {
+  for (const char* name : {"malloc", "free", "calloc", "realloc"})
+    if (const void* found = ::dlsym(RTLD_DEFAULT, name); found != nullptr && is_stub(found))
+      return find_first_library();
+  return RTLD_DEFAULT;
+}
+
 /// Finds the program's functions.  False, with the reason, if they cannot be replaced.
 bool prepare(Failure& failure) noexcept {
   failure = {"it is built with AddressSanitizer", 0};
   if (::dlsym(RTLD_DEFAULT, "__asan_init") != nullptr)
     return false;
-  inprocess::search_from = RTLD_DEFAULT;
+  inprocess::search_from = where_to_search();
   process.is_attached = true;
   failure = {"it has no malloc that the dynamic linker knows", 0};
   if (!find_real_functions() || real.malloc == nullptr || real.free == nullptr)

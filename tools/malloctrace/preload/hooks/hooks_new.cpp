@@ -51,15 +51,21 @@ bool is_all_in_glibc() noexcept {
 
 }  // namespace
 
+bool is_stub(const void* function) noexcept {
+  Dl_info info{};
+  void* found = nullptr;
+  if (::dladdr1(function, &info, &found, RTLD_DL_SYMENT) == 0)
+    return false;
+  const auto* symbol = static_cast<const ElfW(Sym)*>(found);
+  return symbol != nullptr && symbol->st_shndx == SHN_UNDEF;
+}
+
 bool is_ours(const void* function) noexcept {
   Dl_info other{};
   Dl_info own{};
-  void* found = nullptr;
-  if (::dladdr1(function, &other, &found, RTLD_DL_SYMENT) == 0 || ::dladdr(&real, &own) == 0)
+  if (::dladdr(function, &other) == 0 || ::dladdr(&real, &own) == 0)
     return false;
-  const auto* symbol = static_cast<const ElfW(Sym)*>(found);
-  const bool is_stub = symbol != nullptr && symbol->st_shndx == SHN_UNDEF;
-  return is_stub || other.dli_fbase == own.dli_fbase;
+  return is_stub(function) || other.dli_fbase == own.dli_fbase;
 }
 
 bool has_own_malloc() noexcept { return !is_ours(::dlsym(RTLD_DEFAULT, "malloc")); }

@@ -33,6 +33,9 @@ extern constinit RealFunctions real;
 /// Whether `function`, as the dynamic linker has found it by name, is in this library.  A stub in a
 /// program that takes the function's address leads here, and counts as well.
 bool is_ours(const void* function) noexcept;
+/// Whether it is a stub of a program at a fixed address, which takes the address of the function:
+/// the stub calls the function.
+bool is_stub(const void* function) noexcept;
 /// Whether the program's calls of malloc do not come here: its own malloc is found first.
 bool has_own_malloc() noexcept;
 /// Fills `real`.  False during the search, because dlsym(3) allocates.

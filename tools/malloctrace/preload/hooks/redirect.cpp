@@ -21,6 +21,7 @@
 #include "malloctrace/preload/hooks/hooks_new.h"
 #include "malloctrace/preload/memory/spin_lock.h"
 #include "malloctrace/preload/tracer.h"
+#include "recording/inprocess/runtime/real_functions.h"
 
 namespace pe::malloctrace {
 namespace {
@@ -38,6 +39,7 @@ struct DynamicTables {
 struct Hooked {
   std::string_view name;
   std::uint64_t hook, real;
+  std::uint64_t stub;  ///< of a program at a fixed address, see is_stub(); 0: none
 };
 
 struct Hooks {
@@ -200,7 +202,8 @@ bool is_unbound(const dl_phdr_info& object, const BoundPlace& place) noexcept {
 
 bool is_elsewhere(const dl_phdr_info& object, const BoundPlace& place) noexcept {
   const std::uint64_t now = load_relaxed(*place.word);
-  return now != place.hook.real && now != place.hook.hook && !is_unbound(object, place);
+  return now != place.hook.real && now != place.hook.hook && now != place.hook.stub &&
+         !is_unbound(object, place);
 }
 
 /// The calls of an object that has another allocator, and that are not bound, may be bound to that.
@@ -238,18 +241,11 @@ bool is_hook(const ElfW(Sym) & symbol, std::string_view name) noexcept {
          !name.starts_with("malloctrace_");
 }
 
-/// The program's function; 0 if there is none.  A program at a fixed address may have a stub of it,
-/// which calls it by a place that is redirected.
-std::uint64_t find_real(const char* name) noexcept {
-  void* found = ::dlsym(RTLD_DEFAULT, name);
-  Dl_info info{};
-  void* entry = nullptr;
-  if (found == nullptr || ::dladdr1(found, &info, &entry, RTLD_DL_SYMENT) == 0)
-    return 0;
-  const auto* symbol = static_cast<const ElfW(Sym)*>(entry);
-  return symbol != nullptr && symbol->st_shndx == SHN_UNDEF
-             ? 0
-             : reinterpret_cast<std::uint64_t>(found);
+/// The program's function; 0 if there is none.  `wants_stub`: the stub instead.
+std::uint64_t find_real(const char* name, void* from, bool wants_stub) noexcept {
+  void* found = ::dlsym(from, name);
+  return found != nullptr && is_stub(found) == wants_stub ? reinterpret_cast<std::uint64_t>(found)
+                                                          : 0;
 }
 
 /// The number of symbols, which are before their names in our library, as in all that GNU ld makes.
@@ -266,8 +262,8 @@ void learn_hooks(const dl_phdr_info& own) noexcept {
     const char* name = tables.names + symbol.st_name;
     if (!is_hook(symbol, name))
       continue;
-    if (const std::uint64_t real = find_real(name); real != 0)
-      add_hook({name, own.dlpi_addr + symbol.st_value, real});
+    if (const std::uint64_t real = find_real(name, inprocess::search_from, false); real != 0)
+      add_hook({name, own.dlpi_addr + symbol.st_value, real, find_real(name, RTLD_DEFAULT, true)});
   }
   ::dlerror();
   hooks.are_known = true;
@@ -295,15 +291,26 @@ void change_others(void (*change)(const dl_phdr_info&)) noexcept {
 
 void redirect_objects() noexcept {
   const std::lock_guard guard(hooks.lock);
-  if (!hooks.are_known)
-    for_each_object([own = own_base()](const dl_phdr_info& object) {
-      if (object.dlpi_addr != own)
-        return true;
-      learn_hooks(object);
-      return false;
+  if (!hooks.are_known) {
+    // Names are looked up afterwards: the linker's locks have an order.
+    dl_phdr_info own{};
+    for_each_object([&own, base = own_base()](const dl_phdr_info& object) {
+      own = object;
+      return object.dlpi_addr != base;
     });
+    learn_hooks(own);
+  }
   hooks.looks_left = kLooks;
   change_others(redirect);
+}
+
+void* find_first_library() noexcept {
+  const char* name = nullptr;
+  for_each_object([&name](const dl_phdr_info& object) {
+    name = object.dlpi_name;
+    return name == nullptr || name[0] != '/';  // the program has none, and the vdso is no file
+  });
+  return name == nullptr ? nullptr : ::dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 void redirect_new_objects() noexcept {

@@ -17,6 +17,8 @@ void redirect_objects() noexcept;
 /// The same if objects were loaded since; other calls cost little.  Returns at once if another
 /// thread does so.
 void redirect_new_objects() noexcept;
+/// Returns a handle (dlopen(3)) of the first library that is loaded; nullptr if there is none.
+void* find_first_library() noexcept;
 /// Restores the calls of all loaded objects.
 void restore_objects() noexcept;
 
