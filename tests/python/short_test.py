@@ -42,7 +42,7 @@ class Short(unittest.TestCase):
 
     @staticmethod
     def drawn(fails):
-        def draw(tools, path, stages, said):
+        def draw(tools, path, stages, said, takes_part):
             said.write(NAMELESS.encode())
             return 1 if fails else 0
         return draw
