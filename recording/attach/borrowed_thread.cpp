@@ -130,6 +130,8 @@ void BorrowedThread::choose(SafePoint& safe_point, const std::function<void()>& 
     const std::vector<pid_t> threads = stream::threads_of(pid_);
     if (threads.empty())
       throw Refused(fmt::format("{}: is gone", pid_));
+    if (!image_.is_current())
+      throw Refused(fmt::format("{}: has executed another program meanwhile: try again", pid_));
     std::vector<pid_t> last;
     const auto try_one = [&](pid_t tid) {
       look();

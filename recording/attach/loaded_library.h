@@ -60,6 +60,8 @@ class LoadedLibrary {
     BorrowedThread thread_;
   };
 
+  /// Whether the process still runs the program that has loaded it.
+  [[nodiscard]] bool is_current() const { return image_.is_current(); }
   /// Lets threads go that were asked to stop and have stopped only now.  To be called now and then.
   void tend() { late_stops_.look(); }
   /// The longest time for which a thread was borrowed.

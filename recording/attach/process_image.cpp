@@ -36,7 +36,8 @@ std::uint64_t find_restorer(const objects::Image& image) {
 
 }  // namespace
 
-ProcessImage::ProcessImage(pid_t pid, Budget& budget) : pid_(pid) {
+ProcessImage::ProcessImage(pid_t pid, Budget& budget)
+    : pid_(pid), stat_(stream::stat_of(pid).value_or(stream::ProcessStat{})) {
   const bool is_readable = stream::for_each_mapping(pid, [this](const stream::MapsLine& map) {
     if (!map.executable)
       return;
@@ -117,6 +118,11 @@ const stream::Mapping* ProcessImage::find(std::uint64_t avma) const {
   if (next == mappings_.begin() || avma >= std::prev(next)->end)
     return nullptr;
   return &*std::prev(next);
+}
+
+bool ProcessImage::is_current() const {
+  const auto now = stream::stat_of(pid_);
+  return now && now->code_start == stat_.code_start && now->stack_start == stat_.stack_start;
 }
 
 ProcessImage::Owner ProcessImage::owner_of(std::uint64_t avma) const {

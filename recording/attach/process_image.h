@@ -19,6 +19,7 @@
 #include "base/budget.h"
 #include "objects/image.h"
 #include "objects/symbol_table.h"
+#include "stream/proc/maps.h"
 #include "stream/proc/process_table.h"
 
 namespace pe::recording {
@@ -29,6 +30,12 @@ class ProcessImage {
   /// it: it is static, or has another C library than glibc.
   /// The process pays for that from `budget`.
   ProcessImage(pid_t pid, Budget& budget);
+
+  /// Whether the process still runs that program, and has not executed another.
+  [[nodiscard]] bool is_current() const;
+
+  /// Where its first thread's stack starts; 0: not known.
+  [[nodiscard]] std::uint64_t stack_start() const noexcept { return stat_.stack_start; }
 
   /// Functions of the C library, as avma.
   struct Functions {
@@ -66,6 +73,7 @@ class ProcessImage {
   [[nodiscard]] const stream::Mapping* find(std::uint64_t avma) const;
 
   pid_t pid_;
+  stream::ProcessStat stat_;  ///< when the mappings were read
   std::vector<std::unique_ptr<stream::MappedFile>> files_;
   std::vector<stream::Mapping> mappings_;  ///< by address
   std::map<std::uint64_t, Object> by_inode_;

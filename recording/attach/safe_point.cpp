@@ -7,7 +7,6 @@
 #include <array>
 #include <optional>
 
-#include "stream/proc/maps.h"
 #include "unwind/architecture.h"
 #include "unwind/stacks/sample_unwinder.h"
 #include "unwind/walk/stack_view.h"
@@ -63,7 +62,7 @@ SafePoint::SafePoint(pid_t pid, const ProcessImage& image, Budget& budget)
              }),
       walker_(cache_),
       frames_(unwind::SampleUnwinder::kMaxFrames),
-      main_stack_(stream::stat_of(pid).value_or(stream::ProcessStat{}).stack_start) {
+      main_stack_(image.stack_start()) {
   for (const stream::Mapping& mapping : image.mappings()) {
     unwind::CodeMapping code{mapping.start, mapping.end, mapping.file_offset, std::nullopt};
     if (!mapping.file->is_anonymous())

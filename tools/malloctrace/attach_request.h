@@ -18,7 +18,7 @@ struct AttachRequest {
 };
 
 /// A trace whose clock has stood still for so long does not prevent another one.
-inline constexpr std::uint64_t kStandstillNs = 1'000'000'000;
+inline constexpr std::uint64_t kStandstillNs = 2'000'000'000;
 
 /// How much of the memory of a trace was given back.
 enum class Released : int {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <ctime>
 #include <span>
@@ -28,12 +27,6 @@ using recording::LoadedLibrary;
 using recording::Refused;
 
 constexpr std::size_t kMostProcBytes = 16'384;
-
-/// What changes when a process executes another program.
-Attached::Program program_of(pid_t pid) {
-  const auto stat = stream::stat_of(pid).value_or(stream::ProcessStat{});
-  return {stat.code_start, stat.stack_start};
-}
 
 /// The anonymous memory of a process that is resident, in bytes (proc(5), RssAnon).
 std::uint64_t anonymous_bytes(pid_t pid) {
@@ -68,7 +61,6 @@ double milliseconds(std::uint64_t ns) {
 Attached::Attached(pid_t pid, const Options& options, recording::Session& session)
     : pid_(pid), session_(session) {
   const std::uint64_t begin_ns = monotonic_ns();
-  program_ = program_of(pid);
   before_bytes_ = anonymous_bytes(pid);
   const auto look = [&session] {
     if (session.ending().has_signal())
@@ -108,8 +100,7 @@ Attached::~Attached() {
 void Attached::tend() { library_->tend(); }
 
 bool Attached::has_another_program() const {
-  const auto now = program_of(pid_);
-  return now != Program{} && now != program_;
+  return !stream::has_ended(pid_) && !library_->is_current();
 }
 
 std::string Attached::end() {

@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,9 +23,6 @@ namespace pe::malloctrace {
 
 class Attached {
  public:
-  /// What identifies a program of a process.
-  using Program = std::array<std::uint64_t, 2>;
-
   /// Begins to trace the process.  Throws Refused, with the next best command; Error.
   Attached(pid_t pid, const Options& options, recording::Session& session);
   Attached(const Attached&) = delete;
@@ -62,7 +58,6 @@ class Attached {
   recording::Session& session_;
   std::unique_ptr<recording::LoadedLibrary> library_;
   Fd memory_;
-  Program program_;  ///< at the start, see has_another_program()
   std::uint64_t before_bytes_ = 0, grown_bytes_ = 0, took_ns_ = 0, begin_stop_ns_ = 0,
                 end_stop_ns_ = 0;
   bool is_over_ = false;
