@@ -124,40 +124,37 @@ BorrowedThread::~BorrowedThread() {
 /// need, so that a stopped thread does not wait for that.
 void BorrowedThread::choose(SafePoint& safe_point, const std::function<void()>& look) {
   constexpr std::uint64_t kPatienceNs = 10 * kNsPerSecond, kBetweenNs = 3'000'000;
-  constexpr std::size_t kMostTrials = 8;
   const std::uint64_t begin_ns = monotonic_ns();
-  const auto take_one = [&](std::size_t most, bool is_trial) {
-    const std::vector<pid_t> threads = stream::threads_of(pid_);
-    if (threads.empty())
-      throw Refused(fmt::format("{}: is gone", pid_));
-    if (!image_.is_current())
-      throw Refused(fmt::format("{}: has executed another program meanwhile: try again", pid_));
-    std::vector<pid_t> last;
-    const auto try_one = [&](pid_t tid) {
-      look();
-      late_stops_.look();
-      return take(tid, safe_point, is_trial);
-    };
-    for (const pid_t tid : threads) {
-      const Chance chance = chance_of(pid_, tid);
-      if (chance == Chance::kLast)
-        last.push_back(tid);
-      else if (chance == Chance::kGood && try_one(tid))
-        return true;
-      if (--most == 0)
-        return false;
-    }
-    return !is_trial && std::any_of(last.begin(), last.end(), try_one);
-  };
   if (!safe_point.knows_stacks())
-    take_one(kMostTrials, true);
-  while (!take_one(~std::size_t{0}, false)) {
+    take_one(safe_point, look, true);
+  while (!take_one(safe_point, look, false)) {
     if (monotonic_ns() - begin_ns > kPatienceNs)
       throw Refused(
           fmt::format("{}: none of its threads came to a safe point within 10 s (the last one: {})",
                       pid_, why_not_.empty() ? "it is stopped, or waits for a disk" : why_not_));
     nap(kBetweenNs);
   }
+}
+
+/// Tries each thread once, or a few in a trial.
+bool BorrowedThread::take_one(SafePoint& safe_point, const std::function<void()>& look,
+                              bool is_trial) {
+  constexpr std::size_t kMostTrials = 8;
+  std::vector<pid_t> threads = stream::threads_of(pid_);
+  if (threads.empty())
+    throw Refused(fmt::format("{}: is gone", pid_));
+  if (!image_.is_current())
+    throw Refused(fmt::format("{}: has executed another program meanwhile: try again", pid_));
+  if (is_trial && threads.size() > kMostTrials)
+    threads.resize(kMostTrials);
+  const auto try_those = [&](Chance wanted) {
+    return std::any_of(threads.begin(), threads.end(), [&](pid_t tid) {
+      look();
+      late_stops_.look();
+      return chance_of(pid_, tid) == wanted && take(tid, safe_point, is_trial);
+    });
+  };
+  return try_those(Chance::kGood) || (!is_trial && try_those(Chance::kLast));
 }
 
 /// Stops a thread, and keeps it if it is at a safe point and this is no trial.

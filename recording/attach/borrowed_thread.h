@@ -65,6 +65,7 @@ class BorrowedThread {
                                  kDataBytes = kFrameAt + kFrameBytes + kStackBytes;
 
   void choose(SafePoint& safe_point, const std::function<void()>& look);
+  bool take_one(SafePoint& safe_point, const std::function<void()>& look, bool is_trial);
   bool take(pid_t tid, SafePoint& safe_point, bool is_trial);
   bool stop(pid_t tid);
   int await_stop(pid_t tid, std::uint64_t patience_ns = 2'000'000'000);
